@@ -1,0 +1,1 @@
+"""Sessions, turns, the layered cycle and the pages."""

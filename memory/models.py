@@ -1,0 +1,167 @@
+"""The local engram: remembered nodes, the edges between them, and the outbox that mirrors them."""
+
+import uuid
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memory.querysets import MemoryNodeQuerySet, MirrorJobQuerySet
+
+UNIT_RANGE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+
+
+class MemoryNode(models.Model):
+    """One remembered thing of one person."""
+
+    class NodeType(models.TextChoices):
+        CONVERSATION = "Conversation"
+        BELL_EVENT = "BellEvent"
+        KNOWLEDGE = "Knowledge"
+        THEME = "Theme"
+        HISTORY = "History"
+        STATE_EVENT = "StateEvent"
+        ENTITY = "Entity"
+
+    class Tier(models.TextChoices):
+        EPISODIC = "Episodic"
+        SEMANTIC = "Semantic"
+        PROCEDURAL = "Procedural"
+        WORKING = "Working"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memory_nodes")
+    # No choices on node_type: a remote engram may hold kinds of its own, which are kept as they are.
+    node_type = models.CharField(max_length=40)
+    tier = models.CharField(max_length=20, choices=Tier.choices, default=Tier.EPISODIC)
+    label = models.CharField(max_length=200, blank=True)
+    content = models.TextField()
+    payload = models.JSONField(default=dict, blank=True)
+    tags = ArrayField(models.CharField(max_length=80), default=list, blank=True)
+    salience = models.FloatField(default=0.5, validators=UNIT_RANGE)
+    importance = models.FloatField(default=0.5, validators=UNIT_RANGE)
+    confidence = models.FloatField(default=1.0, validators=UNIT_RANGE)
+    session_id = models.UUIDField(null=True, blank=True)
+    turn_index = models.PositiveIntegerField(null=True, blank=True)
+    occurred_at = models.DateTimeField(default=timezone.now, help_text="When it happened; recency orders by it.")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now)
+    version = models.PositiveIntegerField(default=1)
+
+    objects = MemoryNodeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session_id", "turn_index"],
+                condition=Q(node_type="Conversation"),
+                name="one_conversation_node_per_turn",
+            ),
+            # The rolling history is one node, overwritten.
+            models.UniqueConstraint(
+                fields=["owner"], condition=Q(node_type="History"), name="one_history_node_per_owner"
+            ),
+            models.CheckConstraint(
+                condition=Q(salience__range=(0, 1), importance__range=(0, 1), confidence__range=(0, 1)),
+                name="node_weights_between_0_and_1",
+            ),
+            models.CheckConstraint(condition=Q(version__gte=1), name="node_version_at_least_1"),
+        ]
+        indexes = [
+            # recent_by_type(): the last N of one kind, newest first.
+            models.Index(fields=["owner", "node_type", "-occurred_at", "-id"], name="node_recent_by_type"),
+            # A session's nodes in thread order: neighbours, deletion of a session.
+            models.Index(fields=["owner", "session_id", "turn_index"], name="node_thread"),
+            # for_tag(): bells, pinned knowledge.
+            GinIndex(fields=["owner", "tags"], name="node_tags"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.node_type} {self.label or self.id}"
+
+
+class MemoryEdge(models.Model):
+    """A directed connection between two nodes of the same person."""
+
+    class Kind(models.TextChoices):
+        FOLLOWS = "follows"
+        MENTIONS = "mentions"
+        SUPPORTS = "supports"
+        SUMMARISES = "summarises"
+        SAME_TOPIC = "same_topic"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memory_edges")
+    source = models.ForeignKey(MemoryNode, on_delete=models.CASCADE, related_name="edges_out")
+    target = models.ForeignKey(MemoryNode, on_delete=models.CASCADE, related_name="edges_in")
+    kind = models.CharField(max_length=40)
+    weight = models.FloatField(default=1.0)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["source", "target", "kind"], name="one_edge_of_a_kind"),
+            models.CheckConstraint(condition=~Q(source=models.F("target")), name="no_edge_to_itself"),
+        ]
+        indexes = [
+            # Everything that hangs on an owner: export, GET /api/edges.
+            models.Index(fields=["owner", "id"], name="edge_of_owner"),
+            # Walking backwards, and the cascade of a deleted node.
+            models.Index(fields=["target", "kind"], name="edge_backwards"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.kind} {self.target_id}"
+
+
+class MirrorJob(models.Model):
+    """The outbox: one change that the remote engram has yet to hear of. Written with the change itself."""
+
+    class Operation(models.TextChoices):
+        PUT_NODE = "put_node"
+        PUT_EDGE = "put_edge"
+        DELETE_NODE = "delete_node"
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        SENT = "sent"
+        DEAD = "dead"
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mirror_jobs")
+    operation = models.CharField(max_length=20, choices=Operation.choices)
+    # A plain id, not a foreign key: the deletion of a node outlives the node.
+    subject_id = models.UUIDField()
+    subject_version = models.PositiveIntegerField(default=1)
+    # What keeps its order: a session's id, or the subject's own where it belongs to none.
+    lane = models.UUIDField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    tries = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(default=timezone.now, help_text="Not before; doubles as the lease.")
+    last_error = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    objects = MirrorJobQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["operation", "subject_id", "subject_version"], name="one_job_per_node_and_version"
+            ),
+        ]
+        indexes = [
+            # due(): what may be sent now, oldest first; small, because sent rows are not in it.
+            models.Index(fields=["due_at", "id"], condition=Q(state="waiting"), name="mirror_due"),
+            # The order within a lane.
+            models.Index(fields=["lane", "id"], condition=Q(state="waiting"), name="mirror_lane"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.subject_id} v{self.subject_version} ({self.state})"

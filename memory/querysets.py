@@ -1,0 +1,70 @@
+"""Reads of the engram, each by owner."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models
+from django.utils import timezone
+
+if TYPE_CHECKING:
+    from memory.models import MemoryNode, MirrorJob
+
+MOST_RECENT = 1000
+
+
+class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
+    """Verbs for nodes. Every chain begins with `for_owner`."""
+
+    def for_owner(self, owner: AbstractBaseUser) -> Self:
+        return self.filter(owner_id=owner.pk)
+
+    def of_type(self, *node_types: str) -> Self:
+        return self.filter(node_type__in=node_types)
+
+    def conversations(self) -> Self:
+        return self.filter(node_type="Conversation")
+
+    def in_session(self, session_id: UUID) -> Self:
+        return self.filter(session_id=session_id)
+
+    def occurred_between(self, start: datetime | None, end: datetime | None) -> Self:
+        """The half-open window [start, end); None leaves that side open."""
+        window = self
+        if start is not None:
+            window = window.filter(occurred_at__gte=_aware(start))
+        if end is not None:
+            window = window.filter(occurred_at__lt=_aware(end))
+        return window
+
+    def newest_first(self) -> Self:
+        return self.order_by("-occurred_at", "-id")
+
+    def recent_by_type(self, node_type: str, limit: int, since: datetime | None = None) -> Self:
+        """The newest `limit` (1–1000) nodes of a kind, by occurred_at with ties by id; `since` is exclusive.
+
+        Raises ValueError for a limit outside that range and for a naive `since`.
+        """
+        if not 1 <= limit <= MOST_RECENT:
+            raise ValueError(f"limit must be between 1 and {MOST_RECENT}, not {limit}")
+        nodes = self.filter(node_type=node_type)
+        if since is not None:
+            nodes = nodes.filter(occurred_at__gt=_aware(since))
+        return nodes.newest_first()[:limit]
+
+
+class MirrorJobQuerySet(models.QuerySet["MirrorJob"]):
+    """Verbs for the outbox."""
+
+    def waiting(self) -> Self:
+        return self.filter(state="waiting")
+
+    def due(self, now: datetime | None = None) -> Self:
+        return self.waiting().filter(due_at__lte=now or timezone.now()).order_by("due_at", "id")
+
+
+def _aware(moment: datetime) -> datetime:
+    if timezone.is_naive(moment):
+        raise ValueError("a time must carry its time zone")
+    return moment

@@ -1,0 +1,189 @@
+"""Writes of the engram. Each is one short transaction, and tells the outbox in the same one."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from memory.models import MemoryEdge, MemoryNode, MirrorJob
+
+
+def remember_turn(
+    *,
+    owner: AbstractBaseUser,
+    session_id: UUID,
+    turn_index: int,
+    q: str,
+    a: str,
+    created_at: datetime,
+    source: str,
+    mirrored: bool = True,
+) -> MemoryNode:
+    """The Conversation node of a completed turn, connected to the turn before it.
+
+    Written twice (a regenerated answer, a repeated import) it is overwritten with a higher version.
+    The caller holds the transaction that completes the turn.
+    """
+    label = f"chat:{int(created_at.timestamp() * 1000)}"
+    payload = {
+        "q": q,
+        "a": a,
+        "created_at": created_at.isoformat(),
+        "source": source,
+        "label": label,
+        "session_id": str(session_id),
+        "turn_index": turn_index,
+    }
+    values: dict[str, Any] = {
+        "label": label,
+        "content": f"Q: {q}\nA: {a}",
+        "payload": payload,
+        "tags": ["Conversation", "chat", "timestamped"],
+        "occurred_at": created_at,
+    }
+    with transaction.atomic():
+        node = (
+            MemoryNode.objects.for_owner(owner)
+            .conversations()
+            .filter(session_id=session_id, turn_index=turn_index)
+            .first()
+        )
+        if node is None:
+            node = MemoryNode.objects.create(
+                owner_id=owner.pk,
+                node_type=MemoryNode.NodeType.CONVERSATION,
+                session_id=session_id,
+                turn_index=turn_index,
+                **values,
+            )
+            _connect_to_previous(node, mirrored=mirrored)
+        else:
+            node = overwrite_node(node=node, mirrored=False, **values)
+        if mirrored:
+            enqueue_node(node)
+    return node
+
+
+def _connect_to_previous(node: MemoryNode, *, mirrored: bool) -> None:
+    if not node.turn_index:
+        return
+    previous = (
+        MemoryNode.objects.filter(owner_id=node.owner_id, session_id=node.session_id, turn_index__lt=node.turn_index)
+        .conversations()
+        .order_by("-turn_index")
+        .first()
+    )
+    if previous is not None:
+        connect(source=node, target=previous, kind=MemoryEdge.Kind.FOLLOWS, mirrored=mirrored)
+
+
+def connect(
+    *, source: MemoryNode, target: MemoryNode, kind: str, weight: float = 1.0, mirrored: bool = True
+) -> MemoryEdge:
+    """The edge of this kind between two nodes of one owner; there is never a second one."""
+    if source.owner_id != target.owner_id:
+        raise ValueError("an edge joins two nodes of the same owner")
+    with transaction.atomic():
+        edge, made = MemoryEdge.objects.get_or_create(
+            source=source, target=target, kind=kind, defaults={"owner_id": source.owner_id, "weight": weight}
+        )
+        if made and mirrored:
+            _enqueue(
+                owner_id=source.owner_id,
+                operation=MirrorJob.Operation.PUT_EDGE,
+                subject_id=edge.id,
+                version=edge.version,
+                lane=source.session_id or source.id,
+            )
+    return edge
+
+
+def overwrite_node(*, node: MemoryNode, mirrored: bool = True, **values: Any) -> MemoryNode:
+    """Change a node in place, one version higher."""
+    with transaction.atomic():
+        MemoryNode.objects.filter(pk=node.pk).update(
+            **values, version=F("version") + 1, updated_at=timezone.now()
+        )
+        node.refresh_from_db()
+        if mirrored:
+            enqueue_node(node)
+    return node
+
+
+def overwrite_history(*, owner: AbstractBaseUser, content: str, payload: dict[str, Any], occurred_at: datetime) -> None:
+    """The rolling history of a person, `conv:history`: one node, overwritten, created at first use."""
+    with transaction.atomic():
+        node, made = MemoryNode.objects.get_or_create(
+            owner_id=owner.pk,
+            node_type=MemoryNode.NodeType.HISTORY,
+            defaults={
+                "label": "conv:history",
+                "tier": MemoryNode.Tier.WORKING,
+                "content": content,
+                "payload": payload,
+                "tags": ["Conversation", "history"],
+                "occurred_at": occurred_at,
+            },
+        )
+        if made:
+            enqueue_node(node)
+        else:
+            overwrite_node(node=node, content=content, payload=payload, occurred_at=occurred_at)
+
+
+def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID]) -> int:
+    """Forget nodes for good, with edges and everything derived; the outbox hears of each. Returns how many."""
+    with transaction.atomic():
+        nodes = list(MemoryNode.objects.for_owner(owner).filter(pk__in=list(node_ids)).select_for_update())
+        for node in nodes:
+            # What is still to be sent of it must not arrive after its deletion.
+            MirrorJob.objects.waiting().filter(subject_id=node.pk).delete()
+            _enqueue(
+                owner_id=node.owner_id,
+                operation=MirrorJob.Operation.DELETE_NODE,
+                subject_id=node.pk,
+                version=node.version,
+                lane=node.session_id or node.pk,
+            )
+        MemoryNode.objects.filter(pk__in=[node.pk for node in nodes]).delete()
+    return len(nodes)
+
+
+def delete_session_nodes(*, owner: AbstractBaseUser, session_id: UUID) -> int:
+    """Forget every node of a session but its bells, which stewards keep for review."""
+    ids = (
+        MemoryNode.objects.for_owner(owner)
+        .in_session(session_id)
+        .exclude(node_type=MemoryNode.NodeType.BELL_EVENT)
+        .values_list("pk", flat=True)
+    )
+    return delete_nodes(owner=owner, node_ids=list(ids))
+
+
+def enqueue_node(node: MemoryNode) -> None:
+    """Put the node's present version into the outbox, inside the caller's transaction."""
+    _enqueue(
+        owner_id=node.owner_id,
+        operation=MirrorJob.Operation.PUT_NODE,
+        subject_id=node.pk,
+        version=node.version,
+        lane=node.session_id or node.pk,
+    )
+
+
+def _enqueue(*, owner_id: int, operation: str, subject_id: UUID, version: int, lane: UUID) -> None:
+    # Without a remote engram nothing would ever take the rows away again.
+    if not settings.ENGRAM_URL:
+        return
+    MirrorJob.objects.get_or_create(
+        operation=operation,
+        subject_id=subject_id,
+        subject_version=version,
+        defaults={"owner_id": owner_id, "lane": lane},
+    )

@@ -1,0 +1,1 @@
+"""The project: settings, addresses, the bundled servers and the commands that start them."""

@@ -1,0 +1,32 @@
+"""The Celery application and its timetable. A task is a hint: every job is a row that a sweeper finds again."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neuron_site.settings")
+
+app = Celery("neuron")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def use_djangos_logging(**_: Any) -> None:
+    """Celery would install its own root logger, which prints task arguments; Django's stays instead."""
+
+
+def every(seconds: float, task: str) -> dict[str, Any]:
+    """A timetable entry that is dropped rather than piled up when no worker takes it in time."""
+    return {"task": task, "schedule": seconds, "options": {"expires": max(1, int(seconds) - 1)}}
+
+
+app.conf.beat_schedule = {
+    "settle turns whose worker died": every(10, "conversations.tasks.sweep_turns"),
+    "continue imports whose worker died": every(15, "conversations.tasks.sweep_imports"),
+    "index what is not yet indexed": every(15, "memory.tasks.sweep_unindexed"),
+    "replay bells from the fallback file": every(15, "safety.tasks.replay_fallback"),
+    "prove that beat and a worker are alive": every(15, "neuron_site.tasks.leave_canary"),
+}

@@ -1,0 +1,1 @@
+"""Screening of messages, bells, and their review."""
