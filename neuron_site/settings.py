@@ -9,6 +9,7 @@ from neuron_site import env
 BASE_DIR = env.BASE_DIR
 VAR_DIR = env.folder("NEURON_VAR", BASE_DIR / "var")
 PORT = env.integer("PORT", default=8000, least=1, most=65535)
+HOST = env.text("HOST", "127.0.0.1")
 
 # Without a key every session could be forged, so there is no default: `make run` keeps one in var/.
 SECRET_KEY = env.text("SECRET_KEY")
@@ -156,6 +157,8 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
 ACCOUNT_SESSION_REMEMBER = True
 SIGNUP_OPEN = env.boolean("NEURON_SIGNUP_OPEN")
 
+# Kept in the cache too: a bell is heard even while the database is away.
+SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
 SESSION_COOKIE_NAME = f"neuron_session_{PORT}"  # cookies ignore ports: two copies on one host must not mix
 CSRF_COOKIE_NAME = f"neuron_csrf_{PORT}"

@@ -1,0 +1,29 @@
+"""Waking a worker. A hint may be lost: the row stays, and the sweeper finds it."""
+
+import logging
+from uuid import UUID
+
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+def hint_answer(turn_id: UUID) -> None:
+    """Say that a turn waits for an answer."""
+    from conversations.tasks import answer_turn  # tasks import the services that hint
+
+    try:
+        answer_turn.delay(str(turn_id))
+    except (OperationalError, RedisError, OSError):
+        logger.warning("no broker to wake a worker for turn %s; the sweeper will find it", turn_id)
+
+
+def hint_import(job_id: UUID) -> None:
+    """Say that an import waits."""
+    from conversations.tasks import run_import
+
+    try:
+        run_import.delay(str(job_id))
+    except (OperationalError, RedisError, OSError):
+        logger.warning("no broker to wake a worker for import %s; the sweeper will find it", job_id)

@@ -1,0 +1,365 @@
+"""Writes of sessions and turns. Each is one short transaction; none holds one over a network or model call."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser, AbstractUser
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
+
+import memory.services
+import safety.services
+from conversations.hints import hint_answer
+from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
+from conversations.stream import forget_streams
+from memory.models import MemoryNode
+from safety.models import BellEvent
+
+logger = logging.getLogger(__name__)
+
+# A worker pushes its lease forward every few seconds; one that is silent for longer is taken for dead.
+LEASE = timedelta(seconds=20)
+# How long a new turn may wait before the sweeper hints again.
+PICK_UP = timedelta(seconds=5)
+MOST_ATTEMPTS_WITHOUT_TEXT = 3
+TITLE_LENGTH = 60
+HISTORY_TURNS = 20
+
+
+class ClientKeyReused(Exception):
+    """The same client_key came with another text: it was not accepted, and the first turn stands."""
+
+
+def profile_of(owner: AbstractBaseUser) -> Profile:
+    """The person's settings, created at first use."""
+    return Profile.objects.get_or_create(owner_id=owner.pk)[0]
+
+
+def create_owner(*, username: str, password: str) -> AbstractUser:
+    """The first owner: may do everything, the admin included."""
+    with transaction.atomic():
+        owner: AbstractUser = get_user_model().objects.create_superuser(username=username, password=password)
+        profile_of(owner)
+    return owner
+
+
+def create_session(
+    *, owner: AbstractBaseUser, mode: str = Mode.CHAT, imprint: Imprint | None = None, title: str = ""
+) -> Session:
+    """An empty session; without an imprint it follows the person's choice, or the default."""
+    return Session.objects.create(owner_id=owner.pk, mode=mode, imprint=imprint, title=title[:200])
+
+
+def rename_session(*, session: Session, title: str) -> Session:
+    session.title = title.strip()[:200]
+    session.save(update_fields=["title"])
+    return session
+
+
+def pin_session(*, session: Session, pinned: bool) -> Session:
+    session.pinned = pinned
+    session.save(update_fields=["pinned"])
+    return session
+
+
+def set_mode(*, session: Session, mode: str) -> Session:
+    """Raises ValueError for a mode that is none."""
+    session.mode = Mode(mode)
+    session.save(update_fields=["mode"])
+    return session
+
+
+def delete_session(*, session: Session) -> None:
+    """Forget a session for good: turns, answers, nodes, edges, the streams, its line in an import's report.
+
+    Forks keep what was said in them. Bells stay for review, with their 80 characters.
+    """
+    owner = session.owner
+    with transaction.atomic():
+        turn_ids = list(session.turns.values_list("pk", flat=True))
+        memory.services.delete_session_nodes(owner=owner, session_id=session.pk)
+        ImportedChat.objects.filter(session=session).update(title="", reason="deleted")
+        session.delete()
+        rewrite_history(owner=owner)
+        transaction.on_commit(lambda: forget_streams(turn_ids))
+
+
+def fork_session(*, session: Session, at_index: int) -> Session:
+    """A session that shows this one's turns before `at_index` and goes on from there.
+
+    Raises ValueError where the session has no turn at that index.
+    """
+    if not Turn.objects.in_thread(session).filter(turn_index=at_index).exists():
+        raise ValueError("there is no turn to fork at")
+    return Session.objects.create(
+        owner_id=session.owner_id,
+        title=session.title,
+        imprint=session.imprint,
+        mode=session.mode,
+        temporary=session.temporary,
+        forked_from=session,
+        forked_at=at_index,
+        next_index=at_index,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A turn, and whether this very message had been accepted before."""
+
+    turn: Turn
+    replayed: bool
+
+
+def find_turn(*, session: Session, client_key: str, text: str) -> Turn | None:
+    """The turn an earlier sending of this message made. Raises ClientKeyReused where its text was another."""
+    turn = session.turns.filter(client_key=client_key).first()
+    if turn is not None and turn.q != text:
+        raise ClientKeyReused
+    return turn
+
+
+def accept_turn(
+    *,
+    session: Session,
+    text: str,
+    client_key: str,
+    action: str,
+    help_lines: bool = False,
+    bell: BellEvent | None = None,
+    now: datetime | None = None,
+) -> Accepted:
+    """Take the next index and insert the turn as pending; a soft bell goes into the same transaction.
+
+    The lock on the session's row keeps `turn_index` without gap or repeat. Raises ClientKeyReused.
+    """
+    now = now or timezone.now()
+    with transaction.atomic():
+        locked = Session.objects.select_for_update().get(pk=session.pk)
+        standing = find_turn(session=locked, client_key=client_key, text=text)
+        if standing is not None:
+            return Accepted(standing, replayed=True)
+        turn = Turn.objects.create(
+            session=locked,
+            owner_id=locked.owner_id,
+            turn_index=locked.next_index,
+            q=text,
+            action=action,
+            help_lines=help_lines,
+            mode=locked.mode,
+            client_key=client_key,
+            lease_until=now + PICK_UP,
+            created_at=now,
+        )
+        locked.next_index += 1
+        locked.last_turn_at = now
+        if not locked.title:
+            locked.title = title_from(text)
+        locked.save(update_fields=["next_index", "last_turn_at", "title"])
+        if bell is not None:
+            bell.after_index = turn.turn_index
+            safety.services.save_bell(bell=bell)
+        transaction.on_commit(lambda: hint_answer(turn.pk))
+    return Accepted(turn, replayed=False)
+
+
+def title_from(text: str) -> str:
+    """A title out of the first message: its first line, cut at a word."""
+    line = next((line.strip(" #*>-\t") for line in text.splitlines() if line.strip(" #*>-\t")), "")
+    if len(line) <= TITLE_LENGTH:
+        return line
+    return line[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(",;:.") + "…"
+
+
+def claim_turn(*, turn_id: UUID, now: datetime | None = None) -> Turn | None:
+    """Take a pending turn for answering; None where it is taken, settled, gone, or not yet its session's next.
+
+    The row count decides, so two workers never answer one turn.
+    """
+    now = now or timezone.now()
+    earlier = Turn.objects.unsettled().filter(
+        session_id=OuterRef("session_id"), turn_index__lt=OuterRef("turn_index")
+    )
+    taken = (
+        Turn.objects.filter(pk=turn_id, status=Turn.Status.PENDING)
+        .filter(~Exists(earlier))
+        .update(
+            status=Turn.Status.ANSWERING,
+            attempt=F("attempt") + 1,
+            lease_until=now + LEASE,
+            stop_requested=False,
+            a="",
+            error="",
+        )
+    )
+    if not taken:
+        return None
+    return Turn.objects.select_related("session", "owner", "session__imprint").get(pk=turn_id)
+
+
+def keep_progress(*, turn: Turn, text: str, now: datetime | None = None) -> bool | None:
+    """Keep what was answered so far and push the lease forward.
+
+    Returns whether the person asked to stop, or None where the turn is no longer this worker's.
+    """
+    now = now or timezone.now()
+    held = Turn.objects.filter(pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING)
+    if not held.update(a=text, lease_until=now + LEASE):
+        return None
+    return bool(held.values_list("stop_requested", flat=True).first())
+
+
+def settle_turn(
+    *,
+    turn: Turn,
+    status: str,
+    text: str,
+    model: str = "",
+    error: str = "",
+    recalled: list[dict[str, Any]] | None = None,
+    notices: list[dict[str, str]] | None = None,
+    now: datetime | None = None,
+) -> bool:
+    """Settle a turn this worker holds, with its memory, in one transaction. False where it was not its any more.
+
+    A failed second answer leaves the first one standing.
+    """
+    now = now or timezone.now()
+    with transaction.atomic():
+        values: dict[str, Any] = {
+            "status": status,
+            "a": text,
+            "model": model,
+            "error": error,
+            "recalled": recalled or [],
+            "answered_at": now,
+            "lease_until": None,
+        }
+        if notices:
+            values["notices"] = notices
+        held = Turn.objects.filter(pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING)
+        if not held.update(**values):
+            return False
+        Attempt.objects.create(
+            turn=turn, number=turn.attempt, a=text, status=status, model=model, recalled=recalled or []
+        )
+        turn.refresh_from_db()
+        if status in (Turn.Status.FAILED, Turn.Status.INTERRUPTED):
+            earlier = turn.attempts.filter(status=Turn.Status.COMPLETE).last()
+            if earlier is not None:
+                _show(turn, earlier)
+        elif status in (Turn.Status.COMPLETE, Turn.Status.STOPPED):
+            remember(turn=turn)
+        following = Turn.objects.filter(
+            session_id=turn.session_id, status=Turn.Status.PENDING, turn_index__gt=turn.turn_index
+        ).order_by("turn_index")
+        next_id = following.values_list("pk", flat=True).first()
+        if next_id is not None:
+            transaction.on_commit(lambda: hint_answer(next_id))
+    return True
+
+
+def remember(*, turn: Turn) -> None:
+    """The turn's Conversation node and the rolling history, inside the caller's transaction."""
+    session = turn.session
+    if session.temporary:
+        return
+    memory.services.remember_turn(
+        owner=turn.owner,
+        session_id=session.pk,
+        turn_index=turn.turn_index,
+        q=turn.q,
+        a=turn.a,
+        created_at=turn.created_at,
+        source=session.source,
+    )
+    rewrite_history(owner=turn.owner)
+
+
+def rewrite_history(*, owner: AbstractBaseUser) -> None:
+    """Overwrite the person's one rolling history node with the newest exchanges."""
+    newest = list(
+        MemoryNode.objects.for_owner(owner).recent_by_type(MemoryNode.NodeType.CONVERSATION, HISTORY_TURNS)
+    )
+    memory.services.overwrite_history(
+        owner=owner,
+        content="\n\n".join(node.content for node in reversed(newest)),
+        payload={"nodes": [str(node.pk) for node in newest]},
+        occurred_at=newest[0].occurred_at if newest else timezone.now(),
+    )
+
+
+def _show(turn: Turn, attempt: Attempt) -> None:
+    Turn.objects.filter(pk=turn.pk).update(
+        a=attempt.a, status=attempt.status, model=attempt.model, recalled=attempt.recalled
+    )
+    turn.refresh_from_db()
+
+
+def choose_attempt(*, turn: Turn, number: int) -> Turn:
+    """Show another of the turn's answers; memory follows. Raises ValueError where there is none to show."""
+    with transaction.atomic():
+        locked = Turn.objects.select_for_update().get(pk=turn.pk)
+        attempt = locked.attempts.filter(number=number).first()
+        if attempt is None or not locked.is_settled:
+            raise ValueError("there is no such answer to show")
+        _show(locked, attempt)
+        if attempt.status == Turn.Status.COMPLETE:
+            remember(turn=locked)
+    return locked
+
+
+def request_stop(*, turn: Turn) -> None:
+    """Ask the worker to stop; a turn that no worker holds yet is settled here."""
+    with transaction.atomic():
+        waiting = Turn.objects.filter(pk=turn.pk, status=Turn.Status.PENDING)
+        if waiting.update(status=Turn.Status.STOPPED, answered_at=timezone.now(), lease_until=None):
+            turn.refresh_from_db()
+            remember(turn=turn)
+            return
+        Turn.objects.filter(pk=turn.pk, status=Turn.Status.ANSWERING).update(stop_requested=True)
+
+
+def retry_turn(*, turn: Turn) -> Turn:
+    """Answer a settled turn once more; the answers there are stay. A turn still being answered is left alone."""
+    with transaction.atomic():
+        settled = Turn.objects.filter(pk=turn.pk).exclude(
+            status__in=[Turn.Status.PENDING, Turn.Status.ANSWERING]
+        )
+        if settled.update(
+            status=Turn.Status.PENDING, a="", error="", answered_at=None, lease_until=timezone.now() + PICK_UP
+        ):
+            transaction.on_commit(lambda: hint_answer(turn.pk))
+        turn.refresh_from_db()
+    return turn
+
+
+def sweep_turns(*, now: datetime | None = None) -> int:
+    """Settle or wake turns that no worker holds: the guarantee behind every lost message. Returns how many."""
+    now = now or timezone.now()
+    swept = 0
+    for turn in Turn.objects.abandoned(now).order_by("created_at")[:200]:
+        swept += _sweep(turn, now)
+    return swept
+
+
+def _sweep(turn: Turn, now: datetime) -> bool:
+    if turn.status == Turn.Status.PENDING:
+        Turn.objects.filter(pk=turn.pk, status=Turn.Status.PENDING).update(lease_until=now + PICK_UP)
+        hint_answer(turn.pk)
+        return True
+    if turn.a:
+        return settle_turn(turn=turn, status=Turn.Status.INTERRUPTED, text=turn.a, error="worker_lost", now=now)
+    if turn.attempt >= MOST_ATTEMPTS_WITHOUT_TEXT:
+        return settle_turn(turn=turn, status=Turn.Status.FAILED, text="", error="worker_lost", now=now)
+    returned = Turn.objects.filter(
+        Q(lease_until__lt=now), pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING
+    ).update(status=Turn.Status.PENDING, lease_until=now + PICK_UP)
+    if returned:
+        hint_answer(turn.pk)
+    return bool(returned)

@@ -1,0 +1,27 @@
+"""Jobs of the conversations app: interfaces to services, by id, safe to run twice."""
+
+from uuid import UUID
+
+from celery import shared_task
+
+from conversations import cycle, importing, services
+
+
+@shared_task(ignore_result=True)
+def answer_turn(turn_id: str) -> None:
+    cycle.answer(UUID(turn_id))
+
+
+@shared_task(ignore_result=True)
+def sweep_turns() -> None:
+    services.sweep_turns()
+
+
+@shared_task(ignore_result=True)
+def run_import(job_id: str) -> None:
+    importing.run(UUID(job_id))
+
+
+@shared_task(ignore_result=True)
+def sweep_imports() -> None:
+    importing.sweep()

@@ -1,0 +1,97 @@
+"""Web, worker and beat under one roof: started, restarted when they crash, stopped together within seconds."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from neuron_site.env import BASE_DIR
+
+STOP_SECONDS = 7
+LONGEST_PAUSE = 30.0
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with_parent() -> None:
+    """Linux: the kernel ends the child when the supervisor is gone, however it went."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+@dataclass
+class Child:
+    """One supervised process."""
+
+    name: str
+    words: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    pause: float = 1.0
+    due: float = field(default=0.0)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.words,
+            cwd=BASE_DIR,
+            stdin=subprocess.DEVNULL,
+            # Ctrl-C goes to the supervisor alone, which stops all in order.
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 (no thread is running yet)
+        )
+        self.started = time.monotonic()
+
+
+class Supervisor:
+    """Runs the children until SIGINT or SIGTERM. `say` gets one line for everything worth telling."""
+
+    def __init__(self, children: list[Child], say: Callable[[str], None]) -> None:
+        self.children = children
+        self.say = say
+        self.stopping = False
+
+    def run(self) -> None:
+        signal.signal(signal.SIGINT, self._ask_to_stop)
+        signal.signal(signal.SIGTERM, self._ask_to_stop)
+        for child in self.children:
+            child.start()
+        while not self.stopping:
+            for child in self.children:
+                self._look_after(child)
+            time.sleep(0.2)
+        self._stop()
+
+    def _ask_to_stop(self, *_: object) -> None:
+        self.stopping = True
+
+    def _look_after(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is None:
+            if now >= child.due:
+                child.start()
+            return
+        code = child.process.poll()
+        if code is None:
+            return
+        child.process = None
+        # One that ran well for a minute crashes for a new reason.
+        child.pause = 1.0 if now - child.started > 60 else min(LONGEST_PAUSE, child.pause * 2)
+        child.due = now + child.pause
+        self.say(f"The {child.name} process ended (code {code}). It starts again in {child.pause:.0f} s.")
+
+    def _stop(self) -> None:
+        self.say("Stopping.")
+        running = [child.process for child in self.children if child.process is not None]
+        for process in running:
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGTERM)
+        until = time.monotonic() + STOP_SECONDS
+        for process in running:
+            try:
+                process.wait(timeout=max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

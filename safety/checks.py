@@ -1,0 +1,30 @@
+"""System checks: a data file of the safety layer that cannot be used stops the start."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+
+from safety import directives, lexicon, resources, screening
+
+_HINT = "Restore the file from the release, or mend it: docs/safety.md says what it holds."
+
+
+@register
+def safety_data_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Every list, threshold, text and help line is read at start, and never skipped."""
+    parts: list[tuple[str, Callable[[], object]]] = [
+        ("safety.E001", lexicon.lexicon),
+        ("safety.E002", screening.thresholds),
+        ("safety.E003", directives.wellbeing_directive),
+        ("safety.E004", directives.safe_mode_refusal),
+        ("safety.E005", directives.withheld_reply),
+        ("safety.E006", resources.all_resources),
+    ]
+    problems: list[CheckMessage] = []
+    for check_id, load in parts:
+        try:
+            load()
+        except lexicon.LexiconError as error:
+            problems.append(Error(f"The safety layer's data cannot be used. {error}", hint=_HINT, id=check_id))
+    return problems

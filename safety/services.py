@@ -1,0 +1,198 @@
+"""Writes of the safety app: screening with history, bells, their review."""
+
+import logging
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import DatabaseError, InterfaceError, transaction
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from memory.embedding import embed
+from safety import fallback
+from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, RiskState
+from safety.screening import Action, Screening, screen
+
+logger = logging.getLogger(__name__)
+
+# A night and a day later a crisis still counts by half. Turns alone take nothing away.
+RISK_HALF_LIFE = timedelta(hours=24)
+SOFT_REASON = "wellbeing check needed"
+
+
+def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> Screening:
+    """Screen one message with what the person's recent messages left behind, and keep what this one leaves.
+
+    A database that does not answer costs the history, never the screening.
+    """
+    now = now or timezone.now()
+    screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed)
+    try:
+        with transaction.atomic():
+            RiskState.objects.update_or_create(
+                owner_id=owner_id, defaults={"risk": min(1.0, max(0.0, screening.risk)), "updated_at": now}
+            )
+    except (DatabaseError, InterfaceError):
+        logger.exception("the risk of a person could not be kept")
+    return screening
+
+
+def _past_risk(owner_id: int, now: datetime) -> float:
+    try:
+        state = RiskState.objects.filter(owner_id=owner_id).first()
+    except (DatabaseError, InterfaceError):
+        logger.exception("the risk of a person could not be read")
+        return 0.0
+    if state is None:
+        return 0.0
+    age = max(timedelta(0), now - state.updated_at)
+    return float(state.risk * 0.5 ** (age / RISK_HALF_LIFE))
+
+
+def ring(
+    *,
+    owner_id: int,
+    session_id: UUID | None,
+    after_index: int,
+    client_key: str,
+    screening: Screening,
+    text: str,
+    resources_shown: list[str],
+) -> BellEvent:
+    """Write the bell of a screened message, once: to the database, or to the fallback file when that fails.
+
+    Returns the event either way. Within a caller's transaction a database error is the caller's to handle:
+    call `keep_in_fallback` with the same values there.
+    """
+    bell = draft_bell(
+        owner_id=owner_id,
+        session_id=session_id,
+        after_index=after_index,
+        client_key=client_key,
+        screening=screening,
+        text=text,
+        resources_shown=resources_shown,
+    )
+    try:
+        return save_bell(bell=bell)
+    except (DatabaseError, InterfaceError):
+        keep_in_fallback(bell=bell)
+        return bell
+
+
+def draft_bell(
+    *,
+    owner_id: int,
+    session_id: UUID | None,
+    after_index: int,
+    client_key: str,
+    screening: Screening,
+    text: str,
+    resources_shown: list[str],
+) -> BellEvent:
+    """The unsaved event of a screening that rang."""
+    hard = screening.action == Action.HARD_BELL
+    return BellEvent(
+        id=uuid.uuid4(),
+        owner_id=owner_id,
+        session_id=session_id,
+        after_index=after_index,
+        client_key=client_key,
+        level=BellEvent.Level.HARD if hard else BellEvent.Level.SOFT,
+        reason=screening.reason if hard else SOFT_REASON,
+        summary=text[:SUMMARY_LENGTH],
+        score=screening.score,
+        signals=[
+            {"layer": s.layer, "rule": s.rule, "span": s.span, "weight": s.weight, "matched": s.matched}
+            for s in screening.signals
+        ],
+        detector_version=screening.detector_version,
+        ideation_level=screening.ideation_level,
+        resources_shown=resources_shown,
+    )
+
+
+def save_bell(*, bell: BellEvent) -> BellEvent:
+    """Insert the event unless the same message rang already; the one that stands is returned."""
+    with transaction.atomic():
+        if bell.client_key:
+            standing = BellEvent.objects.filter(session_id=bell.session_id, client_key=bell.client_key).first()
+            if standing is not None:
+                return standing
+        bell.save(force_insert=True)
+    return bell
+
+
+_FIELDS = (
+    "session_id",
+    "after_index",
+    "client_key",
+    "level",
+    "reason",
+    "summary",
+    "score",
+    "signals",
+    "detector_version",
+    "ideation_level",
+    "resources_shown",
+)
+
+
+def keep_in_fallback(*, bell: BellEvent) -> None:
+    """Put an event that the database did not take into the fallback file."""
+    event: dict[str, Any] = {name: getattr(bell, name) for name in _FIELDS}
+    event |= {
+        "id": str(bell.id),
+        "owner_id": bell.owner_id,
+        "session_id": str(bell.session_id) if bell.session_id else None,
+        "created_at": bell.created_at.isoformat(),
+    }
+    fallback.append(event)
+
+
+def replay_fallback() -> int:
+    """Bring waiting events into the database, once each. Returns how many were new there."""
+    new = 0
+    with fallback.taken() as events:
+        for event in events:
+            created_at = parse_datetime(event["created_at"])
+            bell = BellEvent(
+                id=UUID(event["id"]),
+                owner_id=event["owner_id"],
+                created_at=created_at,
+                **{name: event[name] for name in _FIELDS},
+            )
+            if not BellEvent.objects.filter(pk=bell.pk).exists() and save_bell(bell=bell).pk == bell.pk:
+                new += 1
+    return new
+
+
+def review_bell(*, bell: BellEvent, steward: AbstractBaseUser, state: str, note: str = "") -> BellReview:
+    """Append one step to a bell's review; its state follows. Raises ValueError for a state that is none."""
+    if state not in BellEvent.State.values or state == BellEvent.State.OPEN:
+        raise ValueError(f"a review ends in acknowledged, resolved or false_positive, not {state!r}")
+    with transaction.atomic():
+        BellEvent.objects.select_for_update().get(pk=bell.pk)
+        review = BellReview.objects.create(bell=bell, steward_id=steward.pk, state=state, note=note)
+        BellEvent.objects.filter(pk=bell.pk).update(state=state)
+        bell.state = state
+    return review
+
+
+def withheld_reply(*, owner_id: int, session_id: UUID, after_index: int, reason: str, detector_version: str) -> None:
+    """Log that a reply of the model was withheld: a bell of its own kind, without the text."""
+    bell = BellEvent(
+        owner_id=owner_id,
+        session_id=session_id,
+        after_index=after_index,
+        level=BellEvent.Level.WITHHELD,
+        reason=reason[:120],
+        detector_version=detector_version,
+    )
+    try:
+        save_bell(bell=bell)
+    except (DatabaseError, InterfaceError):
+        keep_in_fallback(bell=bell)

@@ -1,0 +1,10 @@
+"""Jobs of the safety app."""
+
+from celery import shared_task
+
+from safety import services
+
+
+@shared_task(ignore_result=True)
+def replay_fallback() -> None:
+    services.replay_fallback()

@@ -1,0 +1,67 @@
+"""Three people in every test (owner, other, steward), and the fixtures of the running stack."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.core.management import call_command
+from django.test import Client
+
+from conversations.models import Session
+from conversations.services import create_session
+
+pytest_plugins = ["tests.stack"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files(django_test_environment: None) -> None:
+    """Pages name static files by their hashed names, so these must have been collected."""
+    call_command("collectstatic", interactive=False, verbosity=0)
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return User.objects.create_user("owner", password="correct horse battery")
+
+
+@pytest.fixture
+def other(db: None) -> User:
+    return User.objects.create_user("other", password="correct horse battery")
+
+
+@pytest.fixture
+def steward(db: None) -> User:
+    """Reviews bells, and may see nothing else."""
+    person = User.objects.create_user("steward", password="correct horse battery", is_staff=True)
+    group, _ = Group.objects.get_or_create(name="Stewards")
+    group.permissions.add(
+        *Permission.objects.filter(
+            content_type__app_label="safety", codename__in=["view_bellevent", "change_bellevent"]
+        )
+    )
+    person.groups.add(group)
+    return person
+
+
+def signed_in(person: User) -> Client:
+    client = Client()
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def owner_client(owner: User) -> Client:
+    return signed_in(owner)
+
+
+@pytest.fixture
+def other_client(other: User) -> Client:
+    return signed_in(other)
+
+
+@pytest.fixture
+def steward_client(steward: User) -> Client:
+    return signed_in(steward)
+
+
+@pytest.fixture
+def session(owner: User) -> Session:
+    return create_session(owner=owner)

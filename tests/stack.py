@@ -1,0 +1,193 @@
+"""The whole of Neuron as real processes: web, worker and beat over loopback, with a scripted model.
+
+They work on a copy of the freshly migrated test database, so that nothing a test commits there is seen by
+tests that roll back. Tests that use the fixture `stack` may use the ORM: it then looks at the same database.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, connections
+from pytest_django.plugin import DjangoDbBlocker
+
+from tests.scripted_provider import ScriptedProvider
+
+ROOT = Path(__file__).resolve().parent.parent
+PASSWORD = "correct horse battery"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(condition: Callable[[], object], *, seconds: float = 30, what: str = "the condition") -> object:
+    """The condition's first true value; an AssertionError naming `what` when it never comes."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not come within {seconds} s")
+
+
+class Stack:
+    """Web, worker and beat as processes of their own; each can be killed and started again."""
+
+    def __init__(self, *, database_url: str, redis_url: str, provider: ScriptedProvider, folder: Path) -> None:
+        self.provider = provider
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.environment = {
+            **os.environ,
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "PORT": str(self.port),
+            "SECRET_KEY": settings.SECRET_KEY,
+            "NEURON_VAR": str(folder),
+            "NEURON_MODEL": "openai:scripted",
+            "NEURON_MODEL_URL": provider.url,
+            "NEURON_MODEL_KEY": "scripted",
+            "NEURON_MODEL_TIMEOUT_S": "5",
+            "DJANGO_SETTINGS_MODULE": "neuron_site.settings",
+        }
+
+    COMMANDS = {
+        "web": "-m uvicorn neuron_site.asgi:application --port {port} --timeout-graceful-shutdown 2 --no-access-log",
+        "worker": "-m celery -A neuron_site worker -P threads -c 16 --without-mingle --without-gossip",
+        "beat": "-m celery -A neuron_site beat --schedule {folder}/beat",
+    }
+
+    def start(self, *names: str) -> None:
+        for name in names or tuple(self.COMMANDS):
+            words = self.COMMANDS[name].format(port=self.port, folder=self.folder).split()
+            with self.log(name).open("ab") as log:
+                self.processes[name] = subprocess.Popen(
+                    [sys.executable, *words], cwd=ROOT, env=self.environment, stdout=log, stderr=log
+                )
+        if not names or "web" in names:
+            wait_for(self.is_live, what="the web process")
+
+    def log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def is_live(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/livez", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        process = self.processes.pop(name)
+        process.send_signal(how)
+        process.wait(timeout=20)
+
+    def stop(self) -> None:
+        for name in list(self.processes):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.kill(name, signal.SIGTERM)
+
+    def person(self, name: str = "") -> User:
+        """Somebody new, who can sign in with PASSWORD."""
+        return User.objects.create_user(name or f"person-{uuid.uuid4().hex[:8]}", password=PASSWORD)
+
+    def signed_in(self, person: User) -> httpx.Client:
+        """An HTTP client with that person's cookies and the CSRF header."""
+        client = httpx.Client(base_url=self.url, timeout=30, follow_redirects=False, trust_env=False)
+        page = client.get("/accounts/login/")
+        page.raise_for_status()
+        token = client.cookies[settings.CSRF_COOKIE_NAME.rsplit("_", 1)[0] + f"_{self.port}"]
+        answer = client.post(
+            "/accounts/login/",
+            data={"login": person.username, "password": PASSWORD, "csrfmiddlewaretoken": token},
+        )
+        assert answer.status_code == 302, answer.text[:500]
+        client.headers["X-CSRFToken"] = client.cookies[settings.CSRF_COOKIE_NAME.rsplit("_", 1)[0] + f"_{self.port}"]
+        client.headers["Referer"] = self.url
+        return client
+
+
+def with_database(url: str, name: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, f"/{name}", parts.query, parts.fragment))
+
+
+@contextlib.contextmanager
+def _looking_at(name: str) -> Iterator[None]:
+    """The ORM of this process on another database of the same server."""
+    before = connections.settings["default"]["NAME"]
+
+    def switch(to: str) -> None:
+        connection.close()
+        if connection.pool:
+            connection.close_pool()
+        connections.settings["default"]["NAME"] = to
+        connection.settings_dict["NAME"] = to
+
+    switch(name)
+    try:
+        yield
+    finally:
+        switch(before)
+
+
+@pytest.fixture(scope="session")
+def _running_stack(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Stack, str]]:
+    with django_db_blocker.unblock():
+        template = connection.settings_dict["NAME"]
+        name = f"{template}_stack"
+        connection.close()
+        connection.close_pool()
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    redis_parts = urlsplit(settings.REDIS_URL)
+    redis_url = (
+        f"{settings.REDIS_URL.split('?')[0]}?db=9"
+        if redis_parts.scheme == "unix"
+        else urlunsplit((redis_parts.scheme, redis_parts.netloc, "/9", redis_parts.query, ""))
+    )
+    with ScriptedProvider() as provider:
+        stack = Stack(
+            database_url=with_database(os.environ["DATABASE_URL"], name),
+            redis_url=redis_url,
+            provider=provider,
+            folder=tmp_path_factory.mktemp("stack"),
+        )
+        (stack.folder / "static").symlink_to(settings.STATIC_ROOT)
+        stack.start()
+        try:
+            yield stack, name
+        finally:
+            stack.stop()
+
+
+@pytest.fixture
+def stack(_running_stack: tuple[Stack, str], django_db_blocker: DjangoDbBlocker) -> Iterator[Stack]:
+    running, name = _running_stack
+    running.provider.reset()
+    for process in Stack.COMMANDS:
+        if process not in running.processes:
+            running.start(process)
+    with django_db_blocker.unblock(), _looking_at(name):
+        yield running
+        connection.close()
