@@ -39,7 +39,6 @@ class Profile(models.Model):
     imprint = models.ForeignKey(Imprint, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     is_minor = models.BooleanField(default=False)
     # Continued use: kept here, so that the notice does not depend on a browser.
-    active_since = models.DateTimeField(null=True, blank=True)
     last_active_at = models.DateTimeField(null=True, blank=True)
     last_notice_at = models.DateTimeField(null=True, blank=True)
 

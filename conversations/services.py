@@ -1,6 +1,5 @@
 """Writes of sessions and turns. Each is one short transaction; none holds one over a network or model call."""
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AbstractUser
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
@@ -18,9 +17,8 @@ from conversations.hints import hint_answer
 from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
 from conversations.stream import forget_streams
 from memory.models import MemoryNode
+from neuron_site import invitation
 from safety.models import BellEvent
-
-logger = logging.getLogger(__name__)
 
 # A worker pushes its lease forward every few seconds; one that is silent for longer is taken for dead.
 LEASE = timedelta(seconds=20)
@@ -40,9 +38,25 @@ def profile_of(owner: AbstractBaseUser) -> Profile:
     return Profile.objects.get_or_create(owner_id=owner.pk)[0]
 
 
-def create_owner(*, username: str, password: str) -> AbstractUser:
-    """The first owner: may do everything, the admin included."""
-    with transaction.atomic():
+def note_use(*, profile: Profile, noticed: bool, now: datetime) -> None:
+    """Keep when a person was last here, and when they were last told that this is an AI."""
+    values: dict[str, Any] = {"last_active_at": now}
+    if noticed:
+        values["last_notice_at"] = now
+    Profile.objects.filter(pk=profile.pk).update(**values)
+
+
+class InvitationSpent(Exception):
+    """The link that makes the first owner opens nothing any more."""
+
+
+def create_owner(*, token: str, username: str, password: str) -> AbstractUser:
+    """The first owner, who may do everything, the admin included. Raises InvitationSpent."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Two people with the same link at the same moment: the second finds the first.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('neuron.first-owner'))")
+        if not invitation.is_open(token):
+            raise InvitationSpent
         owner: AbstractUser = get_user_model().objects.create_superuser(username=username, password=password)
         profile_of(owner)
     return owner

@@ -1,17 +1,21 @@
 """Reads of the engram, each by owner."""
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.postgres.search import SearchQuery, SearchRank
 from django.db import models
+from django.db.models import F
 from django.utils import timezone
 
 if TYPE_CHECKING:
     from memory.models import MemoryNode, MirrorJob
 
 MOST_RECENT = 1000
+MOST_QUERY_WORDS = 40
 
 
 class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
@@ -40,6 +44,23 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
 
     def newest_first(self) -> Self:
         return self.order_by("-occurred_at", "-id")
+
+    def matching(self, query: str) -> Self:
+        """Nodes that hold any of the query's words (stemmed, function words dropped), best first.
+
+        A query without such a word matches nothing.
+        """
+        words = re.findall(r"\w+", query)[:MOST_QUERY_WORDS]
+        if not words:
+            return self.none()
+        terms = SearchQuery(words[0], config="english")
+        for word in words[1:]:
+            terms |= SearchQuery(word, config="english")
+        return (
+            self.filter(search=terms)
+            .annotate(rank=SearchRank(F("search"), terms, normalization=1))
+            .order_by("-rank", "-occurred_at", "-id")
+        )
 
     def recent_by_type(self, node_type: str, limit: int, since: datetime | None = None) -> Self:
         """The newest `limit` (1–1000) nodes of a kind, by occurred_at with ties by id; `since` is exclusive.

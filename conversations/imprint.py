@@ -1,0 +1,149 @@
+"""Layer 3: who answers. The one place where every system prompt is made, and the prompt's budget."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from conversations.models import Imprint
+from safety.directives import wellbeing_directive
+
+PROMPTS = Path(__file__).resolve().parent / "prompts"
+BEGIN_MEMORY, END_MEMORY = "BEGIN MEMORY", "END MEMORY"
+LONGEST_PASSAGE = 1200  # characters of each side of a remembered exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A remembered exchange that an answer may draw on."""
+
+    node_id: UUID
+    session_id: UUID | None
+    turn_index: int | None
+    occurred_at: datetime
+    title: str
+    q: str
+    a: str
+    why: str
+
+    @property
+    def link(self) -> str:
+        """The address of the turn's page, empty for what belongs to no session."""
+        return f"/sessions/{self.session_id}/#turn-{self.turn_index}" if self.session_id else ""
+
+    def as_line(self, tz: ZoneInfo) -> str:
+        """One JSON line; `<` and `>` are escaped, and line breaks cannot leave the line."""
+        record = {
+            "date": self.occurred_at.astimezone(tz).strftime("%Y-%m-%d %H:%M"),
+            "link": self.link,
+            "title": self.title,
+            "person": self.q[:LONGEST_PASSAGE],
+            "neuron": self.a[:LONGEST_PASSAGE],
+        }
+        line = json.dumps({key: value for key, value in record.items() if value}, ensure_ascii=False)
+        return line.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Everything a model is given for one answer."""
+
+    system: str
+    history: tuple[tuple[str, str], ...]
+    message: str
+    with_tools: bool
+    passages: tuple[Passage, ...] = field(default=())
+
+
+@lru_cache(maxsize=8)
+def _template(name: str) -> str:
+    return (PROMPTS / f"{name}.txt").read_text(encoding="utf-8").strip()
+
+
+def tokens(text: str) -> int:
+    """An estimate: four bytes of UTF-8 a token, the rule of thumb of OpenAI's tokenizers for English.
+
+    It is too high for few texts, and the budget has slack for those where it is too low.
+    """
+    return len(text.encode()) // 4 + 1
+
+
+def system_prompt(
+    *,
+    imprint: Imprint | None,
+    soft_bell: bool,
+    now: datetime,
+    tz: ZoneInfo,
+    intent: dict[str, Any] | None = None,
+    passages: Sequence[Passage] = (),
+) -> str:
+    """The system prompt of every model call there is; with a soft bell the wellbeing directive stands first."""
+    parts = []
+    if soft_bell:
+        parts.append(wellbeing_directive())
+    parts.append(
+        _template("identity").format(
+            imprint=imprint.system_prompt if imprint else _template("default_imprint"),
+            name=imprint.name if imprint else "Neuron",
+            today=now.astimezone(tz).strftime("%A, %-d %B %Y, %H:%M"),
+            time_zone=tz.key,
+        )
+    )
+    parts += [_template("safety"), _template("memory")]
+    if intent or passages:
+        head = json.dumps(intent or {"intent": "none"}, ensure_ascii=False)
+        lines = [passage.as_line(tz) for passage in passages]
+        parts.append("\n".join([BEGIN_MEMORY, head.replace("<", "\\u003c"), *lines, END_MEMORY]))
+    return "\n\n".join(parts)
+
+
+def prepare(
+    *,
+    imprint: Imprint | None,
+    soft_bell: bool,
+    message: str,
+    history: Sequence[tuple[str, str]],
+    passages: Sequence[Passage],
+    intent: dict[str, Any] | None,
+    with_tools: bool,
+    budget: int,
+    now: datetime,
+    tz: ZoneInfo,
+) -> Draft:
+    """Fit the prompt into `budget` tokens: the message whole, passages first come, the newest turns of the thread.
+
+    What does not fit falls out of the prompt, never out of memory.
+    """
+    bare = system_prompt(imprint=imprint, soft_bell=soft_bell, now=now, tz=tz, intent=intent)
+    left = budget - tokens(bare) - tokens(message)
+    # A look-up is answered from memory, so memory may take most of the room; else the thread has the larger share.
+    for_passages = left * (0.8 if intent and intent["intent"] != "none" else 0.4)
+    kept: list[Passage] = []
+    for passage in passages:
+        cost = tokens(passage.as_line(tz))
+        if cost > for_passages:
+            break
+        kept.append(passage)
+        for_passages -= cost
+        left -= cost
+    thread: list[tuple[str, str]] = []
+    for q, a in reversed(history):
+        cost = tokens(q) + tokens(a)
+        if cost > left:
+            break
+        thread.append((q, a))
+        left -= cost
+    return Draft(
+        system=system_prompt(
+            imprint=imprint, soft_bell=soft_bell, now=now, tz=tz, intent=intent, passages=kept
+        ),
+        history=tuple(reversed(thread)),
+        message=message,
+        with_tools=with_tools,
+        passages=tuple(kept),
+    )

@@ -1,0 +1,94 @@
+"""What a message asks memory for, recognised on our side, so that the answer depends on no model's tool use. Pure."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from memory.timewords import Window, find_window
+
+
+class Kind(StrEnum):
+    """Which look-up is meant."""
+
+    RECENT = "recent"
+    THIS_CONVERSATION = "this_conversation"
+    ABOUT = "about"
+    THEMES = "themes"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A look-up: its kind, the window it names, and what it is about."""
+
+    kind: Kind
+    window: Window | None = None
+    topic: str = ""
+
+
+_TALK = r"(?:conversations?|chats?|talks?|discussions?|messages|sessions)"
+_SUMMARISE = r"(?:summari[sz]e|summary of|recap|sum up|go over|overview of|digest of|remind me (?:of|what))"
+_WE_TALKED = r"(?:we|i|you and i)(?:'ve| have)? (?:been )?(?:talk(?:ed|ing)?|chatt(?:ed|ing)|discuss(?:ed|ing)?|sp(?:oke|oken))"
+_THIS = re.compile(
+    rf"\b{_SUMMARISE} (?:this|the current|our current) (?:{_TALK}|thread)\b|\bwhat (?:have|did) we (?:talk(?:ed)?|discuss(?:ed)?|cover(?:ed)?) (?:about )?(?:so far|in this {_TALK}|here)\b",
+    re.I,
+)
+_THEMES = re.compile(
+    r"\bthemes? (?:across|of|in|from) (?:everything|all (?:of )?(?:my|our)|my whole|our whole)\b|\bwhat (?:themes|topics|subjects) (?:keep|do i keep|come up)\b|"
+    r"\bwhat (?:do|have) i (?:usually|mostly|always) (?:talk|talked) about\b|\bthemes across everything\b",
+    re.I,
+)
+_RECENT = re.compile(
+    rf"\b(?:recent|latest|last few|past few|previous|lately|recently)\b.{{0,40}}\b{_TALK}\b|\b{_TALK}\b.{{0,30}}\b(?:lately|recently|this week|last week)\b|"
+    rf"\bwhat (?:did|have|were|was) {_WE_TALKED}\b.{{0,30}}\b(?:lately|recently|about\s*\??$)|\b{_SUMMARISE}.{{0,40}}\b(?:our|my) {_TALK}\b|"
+    rf"\b{_SUMMARISE} (?:what )?{_WE_TALKED}|\bwhat (?:have|did) {_WE_TALKED} about (?:lately|recently)\b|"
+    rf"\b(?:what|anything).{{0,20}}{_WE_TALKED}.{{0,30}}\b(?:lately|recently)\b|\bwhat (?:have|was|did) i (?:been )?(?:say|said|talk(?:ed|ing)?|up to|on my mind).{{0,30}}\b(?:lately|recently)\b",
+    re.I,
+)
+_ABOUT = re.compile(
+    r"\bwhat (?:did|have|do|was|were) (?:i|we|you)(?:'ve| have)? (?:ever )?(?:say|said|tell|told|talk(?:ed)?|mention(?:ed)?|know|recommend(?:ed)?|suggest(?:ed)?|been (?:saying|worried)|worried)"
+    r"(?: you| me| to you| to me)?(?: about)? (?P<topic1>[^?.!\n]{2,120})|"
+    rf"\b(?:search|look|find)(?: in| through| up)?(?: my| our)? (?:memory|memories|{_TALK})? ?(?:for|about) (?P<topic2>[^?.!\n]{{2,120}})|"
+    r"\b(?:do you|can you) (?:remember|recall)(?: when| what| that| how)? (?P<topic3>[^?.!\n]{2,120})|"
+    rf"\b{_SUMMARISE} (?:what|everything|all) (?:i|we|you)(?:'ve| have)? (?:said|told you|talked|discussed|know) (?:about )?(?P<topic4>[^?.!\n]{{2,120}})|"
+    r"\b(?:that|the|which|what) (?P<topic5>\w+(?: \w+){0,3}) (?:you|i|we) (?:recommended|mentioned|suggested|talked about|told you about)\b|"
+    r"\bwhen did (?:i|we|you) (?:last |first )?(?P<topic6>[^?.!\n]{2,120})",
+    re.I,
+)
+_WINDOWED = re.compile(
+    rf"\b(?:what|{_SUMMARISE}|themes?|worr|on my mind)\b.{{0,60}}\b(?:{_WE_TALKED}|i (?:say|said|been|was|talk(?:ed)?|worr(?:y|ied))|{_TALK}|worr|on my mind)\b|"
+    rf"\bwhat (?:was|were|have|had) i (?:been )?(?:worried|thinking|talking)\b|\bwhat (?:did|have) {_WE_TALKED}|\b{_SUMMARISE}\b|\bwhat (?:did|have) we (?:talk|discuss|said|say)",
+    re.I,
+)
+
+
+def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
+    """The look-up a message asks for; Kind.NONE for ordinary talk. Messages over 600 characters are talk."""
+    if len(text) > 600:
+        return Intent(Kind.NONE)
+    window = find_window(text, now=now, tz=tz)
+    if _THIS.search(text):
+        return Intent(Kind.THIS_CONVERSATION)
+    if _THEMES.search(text):
+        return Intent(Kind.THEMES, window)
+    if _RECENT.search(text):
+        return Intent(Kind.RECENT, window)
+    about = _ABOUT.search(text)
+    if about:
+        topic = next(group for group in about.groups() if group)
+        topic = _without(topic, window).strip(" ,.'\"")
+        if topic.lower() in {"", "lately", "recently", "about", "to you", "you"}:
+            return Intent(Kind.RECENT, window)
+        return Intent(Kind.ABOUT, window, topic)
+    if window is not None and _WINDOWED.search(text):
+        return Intent(Kind.RECENT, window)
+    return Intent(Kind.NONE, window)
+
+
+def _without(topic: str, window: Window | None) -> str:
+    """The topic without its time words, and without the preposition that led to them."""
+    if window is None:
+        return topic
+    return re.sub(r"\b(?:in|on|from|during|over|since|about)\s*$", "", topic.replace(window.phrase, "").strip())

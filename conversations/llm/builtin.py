@@ -1,0 +1,249 @@
+"""The built-in responder: no generation. It answers look-ups by extraction from what the prompt quotes of memory."""
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.models.function import AgentInfo
+
+from conversations.imprint import BEGIN_MEMORY, END_MEMORY
+
+NO_MODEL = (
+    "I keep what you say and can look it up, but I cannot talk freely: no language model is set. "
+    "To set one, start Neuron like this: `NEURON_MODEL=ollama:llama3.2 make run`.\n\n"
+    "Until then, ask me for what I remember: *summarise what we talked about lately*, "
+    "*what did I say about …*, *summarise this conversation*, *themes across everything*."
+)
+MOST_SESSIONS_TOLD = 8
+MOST_QUOTES = 6
+QUOTE_LENGTH = 160
+
+_WORD = re.compile(r"[^\W\d_]{3,}(?:['’][^\W\d_]+)?")
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_COMMON = frozenset(
+    """a about above actually after again ago all alright almost already also always am amazing an and another any anybody
+    anyone anything are around ask asked at away awesome back bad be because been before being best better between big
+    bit both but by bye came can cannot can't check chat come coming could couldn't day days definitely did didn't do does
+    doesn't doing done don't down each else end enjoy enough even ever every everyone everything excited far feel feeling
+    feels felt few find fine first for found from fun gave get gets getting give given glad go goes going gone gonna good
+    got great guess had happy hard has have haven't having he hear heard hello help helped her here hey hi him his hope
+    how i idea i'd if i'll i'm important in interesting into is isn't it it'll it's its i've just keep kind know known last
+    lately later least left less let let's like little long look looking looks lot lots love loved lovely made make makes
+    making many may maybe me mean means might mind mine moment more most much must my myself need needed needs never new
+    next nice no not nothing now of off oh ok okay old on once one only open or other others our out over own part people
+    person perfect place plan please pretty probably put quite read real really recently right said same saw say saying
+    see seeing seem seemed seems seen sense she should side since so some somebody someone something sometimes soon
+    sorry sounds special start started still stuff such super sure take taken taking talk talked talking tell than thank thanks that
+    that's the their them then there there's these they thing things think thinking this those though thought through
+    time times to today together told tomorrow too took totally tried true try trying turn two under until up upon us use
+    used using very wait want wanted was wasn't way we week weeks well we'll went were we're what whatever what's when
+    where which while who whole why will wish with without won't wonderful work worked world would wow wrong yeah year
+    years yep yes yesterday yet you you'd you'll your you're yours yourself you've wonder believe recent remember show absolutely
+    appreciate bring brings cool curious different especially event experience favorite favourite full future gotta inspiring journey
+    life live lives meaningful month months pic photo picture proud reminds share sharing stay support takes tough weekend
+    way which kinda went wanna ya lol haha yup""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One remembered exchange as the prompt quotes it."""
+
+    day: str
+    link: str
+    title: str
+    q: str
+    a: str
+
+
+async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+    """The reply, a paragraph at a time: what pydantic-ai calls for the model named built-in."""
+    head, exchanges = read_memory(info.instructions or "")
+    reply = answer(head, exchanges)
+    for paragraph in re.split(r"(?<=\n\n)", reply):
+        yield paragraph
+
+
+def answer(head: dict[str, Any], exchanges: list[Exchange]) -> str:
+    """The reply to a look-up; to anything else, how to set a model, and what is remembered that fits."""
+    match head.get("intent"):
+        case "recent" | "themes":
+            return _digest(exchanges, head.get("window", ""))
+        case "this_conversation":
+            return _in_order(exchanges)
+        case "about":
+            return _found(exchanges, str(head.get("topic", "")))
+        case _:
+            return NO_MODEL
+
+
+def read_memory(system: str) -> tuple[dict[str, Any], list[Exchange]]:
+    """What stands between the memory marks of a system prompt; the marks are lines of their own."""
+    lines = system.split("\n")
+    if BEGIN_MEMORY not in lines or END_MEMORY not in lines:
+        return {}, []
+    start = len(lines) - 1 - lines[::-1].index(BEGIN_MEMORY)
+    end = len(lines) - 1 - lines[::-1].index(END_MEMORY)
+    head, *records = [json.loads(line) for line in lines[start + 1 : end]]
+    return head, [
+        Exchange(
+            day=datetime.strptime(record["date"], "%Y-%m-%d %H:%M").strftime("%-d %B %Y"),  # noqa: DTZ007 (a day only)
+            link=record.get("link", ""),
+            title=record.get("title", ""),
+            q=record.get("person", ""),
+            a=record.get("neuron", ""),
+        )
+        for record in records
+    ]
+
+
+def _by_session(exchanges: list[Exchange]) -> dict[str, list[Exchange]]:
+    """Newest session first, each in the order it was talked."""
+    sessions: dict[str, list[Exchange]] = defaultdict(list)
+    for one in exchanges:
+        sessions[one.link.split("#")[0]].append(one)
+    return {link: list(reversed(told)) for link, told in sessions.items()}
+
+
+def _terms(text: str) -> list[str]:
+    """Content words, and pairs of content words that stand side by side."""
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    single = [word for word in words if word not in _COMMON and len(word) > 3]
+    pairs = [
+        f"{one} {two}"
+        for one, two in zip(words, words[1:], strict=False)
+        if one not in _COMMON and two not in _COMMON and len(one) > 3 and len(two) > 3
+    ]
+    return single + pairs
+
+
+def _distinctive(told: list[Exchange], spread: Counter[str], sessions: int, count: int) -> list[str]:
+    """The terms that this session has and others have not: frequency × log of how few sessions hold it."""
+    here = Counter(term for one in told for term in _terms(f"{one.q}\n{one.a}"))
+    score = {
+        term: (1 + math.log(times)) * math.log(1 + sessions / spread[term]) * (1.6 if " " in term else 1)
+        for term, times in here.items()
+        if times > 1 or len(told) < 3
+    }
+    return _without_parts(sorted(score, key=lambda term: (-score[term], term)), count)
+
+
+def _without_parts(terms: list[str], count: int) -> list[str]:
+    """The first `count` terms, none of which is part of, or nearly the same as, one before it."""
+    chosen: list[str] = []
+    for term in terms:
+        stems = {word.rstrip("s") for word in term.split()}
+        if any(stems & {word.rstrip("s") for word in other.split()} for other in chosen):
+            continue
+        chosen.append(term)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _digest(exchanges: list[Exchange], window: str) -> str:
+    """What was talked about: each conversation, newest first, and what recurs over them."""
+    sessions = _by_session(exchanges)
+    spread: Counter[str] = Counter()
+    for told in sessions.values():
+        spread.update({term for one in told for term in _terms(f"{one.q}\n{one.a}")})
+    recurring = _without_parts(
+        [
+            term
+            for term, times in sorted(
+                spread.items(), key=lambda item: (-item[1] * (1.8 if " " in item[0] else 1), item[0])
+            )
+            if times > 1
+        ],
+        6,
+    )
+    parts = [_opening(sessions, window)]
+    if recurring and len(sessions) > 2:
+        parts.append("What comes up again and again: " + _listed([f"**{term}**" for term in recurring]) + ".")
+    lines = []
+    for told in list(sessions.values())[:MOST_SESSIONS_TOLD]:
+        about = _distinctive(told, spread, len(sessions), 4)
+        quote = _best_quote([one.q for one in told], about)
+        line = f"- **{told[-1].day}**, [{_name(told)}]({told[0].link})"
+        if about:
+            line += f": {_listed(about)}."
+        if quote:
+            line += f" You said: “{quote}”"
+        lines.append(line)
+    parts.append("\n".join(lines))
+    left = len(sessions) - MOST_SESSIONS_TOLD
+    if left > 0:
+        parts.append(f"And {left} more before that.")
+    return "\n\n".join(parts)
+
+
+def _opening(sessions: dict[str, list[Exchange]], window: str) -> str:
+    count = len(sessions)
+    first = list(sessions.values())[-1][0].day
+    newest = next(iter(sessions.values()))[-1].day
+    between = f"on {newest}" if first == newest else f"between {first} and {newest}"
+    conversations = "one conversation" if count == 1 else f"{count} conversations"
+    named = f" ({window})" if window else ""
+    return f"From memory, without a language model: {conversations} {between}{named}, the newest first."
+
+
+def _name(told: list[Exchange]) -> str:
+    name = told[0].title or _shortened(told[0].q, 60) or "a conversation"
+    return re.sub(r"([\[\]])", r"\\\1", name)
+
+
+def _in_order(exchanges: list[Exchange]) -> str:
+    told = [one for one in exchanges if one.q]
+    spread: Counter[str] = Counter(term for one in told for term in set(_terms(one.q)))
+    about = _distinctive(told, Counter(dict.fromkeys(spread, 1)), 1, 6)
+    parts = [f"This conversation so far, {len(told)} {'exchange' if len(told) == 1 else 'exchanges'} in order:"]
+    if about:
+        parts.append(f"It was about {_listed([f'**{term}**' for term in about])}.")
+    parts.append(
+        "\n".join(f"{number}. [{one.day}]({one.link}): “{_shortened(one.q, QUOTE_LENGTH)}”" for number, one in enumerate(told, 1))
+    )
+    return "\n\n".join(parts)
+
+
+def _found(exchanges: list[Exchange], topic: str) -> str:
+    words = set(_terms(topic)) or {word.lower() for word in _WORD.findall(topic)}
+    lines = []
+    for one in exchanges[:MOST_QUOTES]:
+        said = _best_quote([one.q], list(words))
+        line = f"- **{one.day}**, [{_name([one])}]({one.link}): “{said or _shortened(one.q, QUOTE_LENGTH)}”"
+        heard = _best_quote([one.a], list(words), needed=True)
+        if heard:
+            line += f" I answered: “{heard}”"
+        lines.append(line)
+    return f"What I find about {topic}, the closest first:\n\n" + "\n".join(lines)
+
+
+def _best_quote(texts: list[str], terms: list[str], *, needed: bool = False) -> str:
+    """The sentence that holds most of the terms; `needed`: none where no sentence holds any."""
+    words = {word for term in terms for word in term.split()}
+    best, best_score = "", 0.0
+    for text in texts:
+        for sentence in _SENTENCE.findall(text):
+            said = sentence.strip()
+            held = sum(1 for word in _WORD.findall(said.lower()) if word in words or word.rstrip("s") in words)
+            score = held + min(len(said), QUOTE_LENGTH) / 1000 - (0.5 if said.endswith("?") else 0)
+            if len(said) > 12 and score > best_score and (held or not needed):
+                best, best_score = said, score
+    return _shortened(best, QUOTE_LENGTH)
+
+
+def _shortened(text: str, length: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
+
+
+def _listed(words: list[str]) -> str:
+    if len(words) < 2:
+        return "".join(words)
+    return ", ".join(words[:-1]) + " and " + words[-1]

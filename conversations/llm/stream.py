@@ -1,0 +1,185 @@
+"""One answer of a model, piece by piece, with every way it can fail turned into one error."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import stamina
+from django.conf import settings
+from pydantic_ai import Agent, Tool
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelHTTPError,
+    RunCancelled,
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+    UserError,
+)
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    UserPromptPart,
+)
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.usage import UsageLimits
+
+from conversations.imprint import Draft
+from conversations.llm.providers import BUILT_IN, ModelSettingError, build, describe, http_client
+from conversations.tools import Toolbox
+
+logger = logging.getLogger(__name__)
+
+# No answer is worth more; a provider that sends a byte now and then cannot stretch it.
+TOTAL_SECONDS_PER_SILENCE = 8
+MOST_MODEL_CALLS = 8
+RETRIES = 3
+LONGEST_PAUSE_SECONDS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the reply."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The model looks something up."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The reply is complete."""
+
+    model: str
+
+
+class ModelFailure(Exception):
+    """The model gave no whole answer. `code` is kept with the turn; `permanent` says that trying again is no use."""
+
+    def __init__(self, code: str, detail: str = "", *, permanent: bool = False) -> None:
+        super().__init__(f"{code}: {detail}" if detail else code)
+        self.code = code
+        self.permanent = permanent
+
+
+async def stream(draft: Draft, toolbox: Toolbox | None) -> AsyncIterator[TextDelta | ToolUse | Finished]:
+    """The model's reply as it comes. Raises ModelFailure; closing or cancelling it closes the provider's socket.
+
+    Tried again with back-off only while nothing of the reply has been passed on.
+    """
+    begun = False
+
+    def worth_retrying(error: Exception) -> bool:
+        return isinstance(error, ModelFailure) and not error.permanent and not begun
+
+    seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
+    try:
+        async with asyncio.timeout(seconds * TOTAL_SECONDS_PER_SILENCE):
+            async for attempt in stamina.retry_context(
+                on=worth_retrying, attempts=RETRIES, wait_initial=0.5, wait_max=LONGEST_PAUSE_SECONDS, timeout=30
+            ):
+                with attempt:
+                    async with aclosing(_once(draft, toolbox, seconds)) as events:
+                        async for event in events:
+                            begun = begun or not isinstance(event, Finished)
+                            yield event
+    except TimeoutError as error:
+        raise ModelFailure("timeout", "the answer took too long") from error
+
+
+async def _once(
+    draft: Draft, toolbox: Toolbox | None, silence: float
+) -> AsyncIterator[TextDelta | ToolUse | Finished]:
+    """One exchange with the provider, over a client of its own."""
+    try:
+        description = describe()
+    except ModelSettingError as error:
+        raise ModelFailure("not_configured", str(error), permanent=True) from error
+    with_tools = draft.with_tools and toolbox is not None and description.kind != BUILT_IN
+    async with http_client() as client:
+        agent: Agent[None, str] = Agent(
+            build(description, client),
+            instructions=draft.system,
+            tools=[Tool(function) for function in toolbox.functions()] if with_tools and toolbox else [],
+            retries=1,
+        )
+        try:
+            async with agent.run_stream_events(
+                draft.message,
+                message_history=_messages(draft),
+                usage_limits=UsageLimits(request_limit=MOST_MODEL_CALLS),
+            ) as events:
+                iterator = aiter(events)
+                while True:
+                    async with asyncio.timeout(silence):
+                        event: Any = await anext(iterator, None)
+                    if event is None:
+                        break
+                    piece = _piece(event, description.name)
+                    if piece is not None:
+                        yield piece
+        except TimeoutError as error:
+            raise ModelFailure("timeout", f"nothing for {silence:.0f} s") from error
+        except (ModelAPIError, httpx.HTTPError, UnexpectedModelBehavior, UsageLimitExceeded, RunCancelled) as error:
+            raise failure_from(error) from error
+        except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
+            # What client libraries raise over an answer that is no answer.
+            raise ModelFailure("rubbish", type(error).__name__) from error
+
+
+def _piece(event: Any, model: str) -> TextDelta | ToolUse | Finished | None:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)) if text:
+            return TextDelta(text)
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
+            return TextDelta(text)
+        case FunctionToolCallEvent():
+            return ToolUse(event.part.tool_name)
+        case AgentRunResultEvent():
+            return Finished(model)
+    return None
+
+
+def _messages(draft: Draft) -> list[ModelMessage]:
+    messages: list[ModelMessage] = []
+    for q, a in draft.history:
+        messages.append(ModelRequest(parts=[UserPromptPart(q)]))
+        messages.append(ModelResponse(parts=[TextPart(a)]))
+    return messages
+
+
+def failure_from(error: Exception) -> ModelFailure:
+    """The failure behind a client library's error."""
+    if isinstance(error, ModelHTTPError):
+        status = error.status_code
+        if status == 429:
+            return ModelFailure("rate_limited", "429")
+        if status >= 500 or status == 408:
+            return ModelFailure("server_error", str(status))
+        return ModelFailure("refused", str(status), permanent=True)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout):
+            return ModelFailure("unreachable")
+        if isinstance(cause, httpx.TimeoutException):
+            return ModelFailure("timeout")
+        if isinstance(cause, httpx.RemoteProtocolError | httpx.ReadError):
+            return ModelFailure("cut_off")
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, ModelAPIError):
+        return ModelFailure("cut_off", type(error).__name__)
+    return ModelFailure("rubbish", type(error).__name__)

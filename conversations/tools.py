@@ -1,0 +1,148 @@
+"""What a model may look up. The person is bound here and never an argument, so that no model can name another."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils.dateparse import parse_datetime
+
+from conversations import window
+from conversations.imprint import Passage
+from conversations.models import Session, Turn
+from memory.models import MemoryNode
+
+MOST_RESULTS = 20
+
+Result = dict[str, Any]
+
+
+class Toolbox:
+    """The tools of one person in one session. Results are records of earlier talk: data, never instructions."""
+
+    def __init__(self, *, owner: AbstractBaseUser, session: Session, before: int, tz: ZoneInfo) -> None:
+        self.owner = owner
+        self.session = session
+        self.before = before
+        self.tz = tz
+        self.used: list[Passage] = []
+
+    def functions(self) -> list[Any]:
+        """The tools in the order a model sees them."""
+        return [
+            self.recent_conversations,
+            self.search_memory,
+            self.recall,
+            self.search_knowledge,
+            self.summarise_session,
+        ]
+
+    async def recent_conversations(self, limit: int = 20, since: str | None = None) -> list[Result] | Result:
+        """The newest exchanges with this person over all sessions, newest first.
+
+        Use it for recent, lately, this week, "summarise our conversations".
+
+        Args:
+            limit: how many, 1 to 1000.
+            since: only what came after this moment, ISO 8601 with a time zone.
+        """
+        return await sync_to_async(self._recent)(limit, since)
+
+    async def search_memory(self, query: str, limit: int = 8) -> list[Result]:
+        """Earlier exchanges that hold the query's words, best first.
+
+        Args:
+            query: the words to look for.
+            limit: how many, up to 20.
+        """
+        return await sync_to_async(self._search)(query, limit)
+
+    async def recall(self, query: str, limit: int = 8) -> list[Result]:
+        """What was said about something, in any wording, best first.
+
+        Args:
+            query: what to recall, as a question or a few words.
+            limit: how many, up to 20.
+        """
+        return await sync_to_async(self._search)(query, limit)
+
+    async def search_knowledge(self, query: str, limit: int = 8) -> list[Result]:
+        """Things the person asked to have remembered.
+
+        Args:
+            query: what to look for.
+            limit: how many, up to 20.
+        """
+        return await sync_to_async(self._knowledge)(query, limit)
+
+    async def summarise_session(self, session_id: str | None = None) -> list[Result] | Result:
+        """A whole session in the order it was talked; this one without an id. Summarise what comes back.
+
+        Args:
+            session_id: the id of one of this person's sessions.
+        """
+        return await sync_to_async(self._session)(session_id)
+
+    def _recent(self, limit: int, since: str | None) -> list[Result] | Result:
+        after: datetime | None = None
+        if since:
+            after = parse_datetime(since)
+            if after is None:
+                return {"error": "since must be ISO 8601 with a time zone"}
+        try:
+            found = window.recent_conversations(owner=self.owner, limit=limit, since=after)
+        except ValueError as error:
+            return {"error": str(error)}
+        newest = MemoryNode.objects.for_owner(self.owner).conversations()
+        if after is not None:
+            newest = newest.filter(occurred_at__gt=after)
+        self.used += window.passages_of(list(newest.newest_first()[: min(limit, MOST_RESULTS)]), "recent")
+        return found
+
+    def _search(self, query: str, limit: int) -> list[Result]:
+        found = window.search(
+            owner=self.owner, query=query, exclude=(self.session.pk, self.before), limit=_bounded(limit)
+        )
+        self.used += found
+        return [self._record(passage) for passage in found]
+
+    def _knowledge(self, query: str, limit: int) -> list[Result]:
+        nodes = MemoryNode.objects.for_owner(self.owner).of_type(MemoryNode.NodeType.KNOWLEDGE)
+        return [
+            {"content": node.content, "date": node.occurred_at.astimezone(self.tz).date().isoformat()}
+            for node in nodes.matching(query)[: _bounded(limit)]
+        ]
+
+    def _session(self, session_id: str | None) -> list[Result] | Result:
+        session: Session | None = self.session
+        if session_id:
+            try:
+                wanted = UUID(session_id)
+            except ValueError:
+                return {"error": "there is no such session"}
+            session = Session.objects.for_owner(self.owner).filter(pk=wanted).first()
+        if session is None:
+            return {"error": "there is no such session"}
+        turns = Turn.objects.in_thread(session)
+        if session.pk == self.session.pk:
+            turns = turns.filter(turn_index__lt=self.before)
+        return [
+            {"turn_index": turn.turn_index, "created_at": turn.created_at.isoformat(), "q": turn.q, "a": turn.a}
+            for turn in turns
+        ]
+
+    def _record(self, passage: Passage) -> Result:
+        return {
+            "q": passage.q,
+            "a": passage.a,
+            "created_at": passage.occurred_at.isoformat(),
+            "session_id": str(passage.session_id) if passage.session_id else None,
+            "turn_index": passage.turn_index,
+            "link": passage.link,
+        }
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, MOST_RESULTS))

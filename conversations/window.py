@@ -1,0 +1,153 @@
+"""What memory has for a look-up: the passages, and a sentence to answer with where there are none."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils.timezone import localtime
+
+from conversations.imprint import Passage
+from conversations.intents import Intent, Kind
+from conversations.models import Session, Turn
+from memory.models import MemoryNode
+
+# A look-up over recent talk reads so many turns at the most; the token budget of the prompt decides in the end.
+MOST_RECENT_TURNS = 120
+MOST_FOUND = 12
+NOTHING_YET = (
+    "There is nothing to look back on yet. Talk with me, or bring your old chats along on the import page, "
+    "and ask me again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What an answer may draw on. `fixed` is an answer that needs no model."""
+
+    passages: tuple[Passage, ...]
+    head: dict[str, Any]
+    fixed: str | None = None
+
+
+def gather(
+    *, owner: AbstractBaseUser, session: Session, before: int, message: str, intent: Intent, tz: ZoneInfo
+) -> Material:
+    """Look up what the intent asks for, newest first for recent talk, best first for a topic."""
+    head: dict[str, Any] = {"intent": str(intent.kind)}
+    if intent.window:
+        head["window"] = intent.window.phrase
+    if intent.topic:
+        head["topic"] = intent.topic
+    nodes = MemoryNode.objects.for_owner(owner).conversations()
+    if intent.kind == Kind.THIS_CONVERSATION:
+        turns = Turn.objects.in_thread(session).filter(turn_index__lt=before)
+        passages = tuple(_of_turn(turn, session) for turn in turns)
+        return Material(passages, head, None if passages else "Nothing has been said in this conversation yet.")
+    if intent.kind in (Kind.RECENT, Kind.THEMES):
+        found = nodes
+        if intent.window:
+            found = found.occurred_between(intent.window.start, intent.window.end)
+        passages = passages_of(list(found.newest_first()[:MOST_RECENT_TURNS]), "recent")
+        return Material(passages, head, None if passages else _nothing(owner, intent, tz))
+    if intent.kind == Kind.ABOUT:
+        passages = search(owner=owner, query=intent.topic, intent=intent, exclude=(session.pk, before))
+        return Material(passages, head, None if passages else _not_found(owner, intent, tz))
+    passages = search(owner=owner, query=message, intent=intent, exclude=(session.pk, before), limit=4)
+    return Material(passages, head)
+
+
+def search(
+    *,
+    owner: AbstractBaseUser,
+    query: str,
+    intent: Intent | None = None,
+    exclude: tuple[UUID, int] | None = None,
+    limit: int = MOST_FOUND,
+) -> tuple[Passage, ...]:
+    """The person's exchanges that match the query's words, best first; `exclude` names the thread being answered."""
+    nodes = MemoryNode.objects.for_owner(owner).conversations()
+    if intent and intent.window:
+        nodes = nodes.occurred_between(intent.window.start, intent.window.end)
+    matching = nodes.matching(query)
+    if exclude is not None:
+        matching = matching.exclude(session_id=exclude[0])
+    return passages_of(list(matching[:limit]), "words")
+
+
+def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
+    titles = dict(
+        Session.objects.filter(pk__in={node.session_id for node in nodes}).values_list("pk", "title")
+    )
+    return tuple(
+        Passage(
+            node_id=node.pk,
+            session_id=node.session_id,
+            turn_index=node.turn_index,
+            occurred_at=node.occurred_at,
+            title=titles.get(node.session_id, node.label),
+            q=str(node.payload.get("q", "")) or node.content,
+            a=str(node.payload.get("a", "")),
+            why=why,
+        )
+        for node in nodes
+    )
+
+
+def _of_turn(turn: Turn, session: Session) -> Passage:
+    return Passage(turn.pk, turn.session_id, turn.turn_index, turn.created_at, session.title, turn.q, turn.a, "thread")
+
+
+def _nothing(owner: AbstractBaseUser, intent: Intent, tz: ZoneInfo) -> str:
+    newest = _newest(owner)
+    if newest is None:
+        return NOTHING_YET
+    phrase = intent.window.phrase if intent.window else ""
+    return f"I have nothing from {_named(phrase)}. {_offer(newest, tz)}"
+
+
+def _not_found(owner: AbstractBaseUser, intent: Intent, tz: ZoneInfo) -> str:
+    newest = _newest(owner)
+    if newest is None:
+        return NOTHING_YET
+    when = f" from {_named(intent.window.phrase)}" if intent.window else ""
+    return f"I found nothing about {intent.topic}{when}. {_offer(newest, tz)}"
+
+
+def _named(phrase: str) -> str:
+    """ "in May" and "last week" as they stand behind "from"."""
+    words = phrase.split(" ", 1)
+    return words[1] if words[0].lower() in {"in", "on", "during", "from"} and len(words) > 1 else phrase
+
+
+def _newest(owner: AbstractBaseUser) -> MemoryNode | None:
+    return MemoryNode.objects.for_owner(owner).conversations().newest_first().first()
+
+
+def _offer(node: MemoryNode, tz: ZoneInfo) -> str:
+    passage = passages_of([node], "recent")[0]
+    day = localtime(node.occurred_at, tz).strftime("%-d %B %Y")
+    title = passage.title or "this conversation"
+    return f"The newest I have is from {day}: [{title}]({passage.link})."
+
+
+def recent_conversations(
+    *, owner: AbstractBaseUser, limit: int = 20, since: datetime | None = None
+) -> list[dict[str, Any]]:
+    """The newest exchanges, newest first: `{"q","a","created_at","session_id","turn_index"}` each.
+
+    Raises ValueError for a limit outside 1–1000 and for a naive `since`, which is exclusive.
+    """
+    nodes = MemoryNode.objects.for_owner(owner).recent_by_type(MemoryNode.NodeType.CONVERSATION, limit, since)
+    return [
+        {
+            "q": node.payload.get("q", ""),
+            "a": node.payload.get("a", ""),
+            "created_at": node.occurred_at.isoformat(),
+            "session_id": str(node.session_id) if node.session_id else None,
+            "turn_index": node.turn_index,
+        }
+        for node in nodes
+    ]
