@@ -73,7 +73,8 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
         raise UnusableMessage("There is nothing in this message. Write something and send it again.")
     if len(text) > LONGEST_MESSAGE:
         raise UnusableMessage(
-            f"This message has {len(text):,} characters and {LONGEST_MESSAGE:,} are the most. Nothing was lost: shorten it and send it again."
+            f"This message has {len(text):,} characters and {LONGEST_MESSAGE:,} are the most. "
+            "Nothing was lost: shorten it and send it again."
         )
     if not 0 < len(client_key) <= LONGEST_KEY:
         raise UnusableMessage(f"client_key must have 1 to {LONGEST_KEY} characters.")
@@ -135,7 +136,9 @@ def hard_bell(
     return Received(bell=bell, reply=reply, resources=resources)
 
 
-def receive_without_database(*, owner_id: int, session_id: UUID, text: str, client_key: str, country: str) -> Received | None:
+def receive_without_database(
+    *, owner_id: int, session_id: UUID, text: str, client_key: str, country: str
+) -> Received | None:
     """While the database is away: a hard bell is heard all the same; None for every other message."""
     text = replace_unstorable(text)
     screening = _screen(owner_id, text)
@@ -152,7 +155,9 @@ def receive_without_database(*, owner_id: int, session_id: UUID, text: str, clie
     )
 
 
-def _accept(session: Session, text: str, client_key: str, screening: Screening, resources: Resources) -> Received:
+def _accept(
+    session: Session, text: str, client_key: str, screening: Screening, resources: Resources
+) -> Received:
     soft = screening.action == Action.SOFT_BELL
     help_lines = soft and screening.ideation_level is not None
     bell = None
@@ -179,7 +184,9 @@ def _accept(session: Session, text: str, client_key: str, screening: Screening, 
         if bell is not None:
             safety.services.keep_in_fallback(bell=bell)
         raise
-    return Received(turn=accepted.turn, replayed=accepted.replayed, resources=resources if help_lines else None)
+    return Received(
+        turn=accepted.turn, replayed=accepted.replayed, resources=resources if help_lines else None
+    )
 
 
 # --- The worker's part ------------------------------------------------------------------------------------------
@@ -246,10 +253,9 @@ async def _generate(progress: _Progress) -> None:
     turn = progress.turn
     plan = await sync_to_async(_plan)(turn)
     progress.notices = plan.notices
-    if plan.fixed is not None:
+    if plan.draft is None:
         _show(progress, plan.fixed)
         return
-    assert plan.draft is not None
     progress.passages = list(plan.draft.passages)
     await _converse(progress, plan.draft, plan.toolbox)
     problem = progress.gate.problem
@@ -383,7 +389,7 @@ def _as_record(passage: imprint.Passage) -> dict[str, Any]:
 class _Plan:
     """A fixed answer, or what the model is given."""
 
-    fixed: str | None
+    fixed: str
     draft: imprint.Draft | None
     toolbox: Toolbox | None
     notices: list[dict[str, str]]
@@ -406,8 +412,10 @@ def _plan(turn: Turn) -> _Plan:
     )
     if material.fixed is not None:
         return _Plan(material.fixed, None, None, notices)
-    toolbox = Toolbox(owner=turn.owner, session=turn.session, before=turn.turn_index, tz=tz) if with_tools else None
-    return _Plan(None, _draft(turn, profile, material, with_tools=with_tools), toolbox, notices)
+    toolbox = (
+        Toolbox(owner=turn.owner, session=turn.session, before=turn.turn_index, tz=tz) if with_tools else None
+    )
+    return _Plan("", _draft(turn, profile, material, with_tools=with_tools), toolbox, notices)
 
 
 def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:

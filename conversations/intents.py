@@ -91,4 +91,6 @@ def _without(topic: str, window: Window | None) -> str:
     """The topic without its time words, and without the preposition that led to them."""
     if window is None:
         return topic
-    return re.sub(r"\b(?:in|on|from|during|over|since|about)\s*$", "", topic.replace(window.phrase, "").strip())
+    return re.sub(
+        r"\b(?:in|on|from|during|over|since|about)\s*$", "", topic.replace(window.phrase, "").strip()
+    )

@@ -14,15 +14,21 @@ class Imprint(models.Model):
     """The persona that answers."""
 
     name = models.CharField(max_length=60, unique=True)
-    voice = models.CharField(max_length=200, blank=True, help_text="How it speaks, in a line: warm, plain, unhurried.")
-    system_prompt = models.TextField(help_text="Who it is. Safety, memory and tools are added by Neuron itself.")
+    voice = models.CharField(
+        max_length=200, blank=True, help_text="How it speaks, in a line: warm, plain, unhurried."
+    )
+    system_prompt = models.TextField(
+        help_text="Who it is. Safety, memory and tools are added by Neuron itself."
+    )
     is_default = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="one_default_imprint"),
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="one_default_imprint"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -34,7 +40,9 @@ class Profile(models.Model):
 
     owner = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="profile")
     time_zone = models.CharField(max_length=64, default="UTC")
-    country = models.CharField(max_length=2, blank=True, help_text="ISO 3166 code; decides which help lines are shown.")
+    country = models.CharField(
+        max_length=2, blank=True, help_text="ISO 3166 code; decides which help lines are shown."
+    )
     language = models.CharField(max_length=8, default="en")
     imprint = models.ForeignKey(Imprint, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     is_minor = models.BooleanField(default=False)
@@ -55,18 +63,24 @@ class Session(models.Model):
     """One conversation thread of one person. A fork shows its origin's turns before `forked_at`, then its own."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_sessions")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_sessions"
+    )
     title = models.CharField(max_length=200, blank=True)
     imprint = models.ForeignKey(Imprint, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.CHAT)
-    source = models.CharField(max_length=20, default="neuron", help_text="Where it was talked: neuron, chatgpt …")
+    source = models.CharField(
+        max_length=20, default="neuron", help_text="Where it was talked: neuron, chatgpt …"
+    )
     external_id = models.CharField(max_length=200, blank=True)
     next_index = models.PositiveIntegerField(default=0)
     last_turn_at = models.DateTimeField(default=timezone.now)
     pinned = models.BooleanField(default=False)
     temporary = models.BooleanField(default=False, help_text="Kept out of memory and never mirrored.")
     archived_at = models.DateTimeField(null=True, blank=True)
-    forked_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks")
+    forked_from = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks"
+    )
     forked_at = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -76,7 +90,9 @@ class Session(models.Model):
         constraints = [
             # Importing a chat twice updates it.
             models.UniqueConstraint(
-                fields=["owner", "source", "external_id"], condition=~Q(external_id=""), name="one_session_per_import"
+                fields=["owner", "source", "external_id"],
+                condition=~Q(external_id=""),
+                name="one_session_per_import",
             ),
         ]
         indexes = [
@@ -118,7 +134,9 @@ class Turn(models.Model):
     client_key = models.CharField(max_length=200)
     recalled = models.JSONField(default=list, blank=True)
     error = models.CharField(max_length=60, blank=True)
-    attempt = models.PositiveIntegerField(default=0, help_text="Which answering this is; a late worker's is ignored.")
+    attempt = models.PositiveIntegerField(
+        default=0, help_text="Which answering this is; a late worker's is ignored."
+    )
     lease_until = models.DateTimeField(null=True, blank=True)
     stop_requested = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
@@ -136,7 +154,9 @@ class Turn(models.Model):
             models.Index(fields=["owner", "-created_at", "-id"], name="turn_recency"),
             # The sweeper: turns that are still to be settled, seldom more than a handful.
             models.Index(
-                fields=["lease_until"], condition=Q(status__in=["pending", "answering"]), name="turn_unsettled"
+                fields=["lease_until"],
+                condition=Q(status__in=["pending", "answering"]),
+                name="turn_unsettled",
             ),
         ]
 
@@ -181,7 +201,9 @@ class ImportJob(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="imports")
     file_name = models.CharField(max_length=200)
-    stored_as = models.CharField(max_length=200, blank=True, help_text="Name in the file storage; empty once removed.")
+    stored_as = models.CharField(
+        max_length=200, blank=True, help_text="Name in the file storage; empty once removed."
+    )
     size = models.BigIntegerField(default=0, help_text="Bytes of the file.")
     done_bytes = models.BigIntegerField(default=0)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
@@ -197,7 +219,11 @@ class ImportJob(models.Model):
             # The import page: one person's imports, newest first.
             models.Index(fields=["owner", "-created_at"], name="import_recency"),
             # The sweeper: imports still to be worked off.
-            models.Index(fields=["lease_until"], condition=Q(state__in=["waiting", "running"]), name="import_unfinished"),
+            models.Index(
+                fields=["lease_until"],
+                condition=Q(state__in=["waiting", "running"]),
+                name="import_unfinished",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -231,5 +257,3 @@ class ImportedChat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title or 'untitled'}: {self.outcome}"
-
-

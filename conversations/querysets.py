@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 if TYPE_CHECKING:
-    from conversations.models import ImportJob, Session, Turn
+    from conversations.models import ImportJob, Session, Turn  # noqa: F401 (base classes name them)
 
 
 class SessionQuerySet(models.QuerySet["Session"]):

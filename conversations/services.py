@@ -213,7 +213,8 @@ def claim_turn(*, turn_id: UUID, now: datetime | None = None) -> Turn | None:
     )
     if not taken:
         return None
-    return Turn.objects.select_related("session", "owner", "session__imprint").get(pk=turn_id)
+    claimed: Turn = Turn.objects.select_related("session", "owner", "session__imprint").get(pk=turn_id)
+    return claimed
 
 
 def keep_progress(*, turn: Turn, text: str, now: datetime | None = None) -> bool | None:
@@ -318,7 +319,7 @@ def _show(turn: Turn, attempt: Attempt) -> None:
 def choose_attempt(*, turn: Turn, number: int) -> Turn:
     """Show another of the turn's answers; memory follows. Raises ValueError where there is none to show."""
     with transaction.atomic():
-        locked = Turn.objects.select_for_update().get(pk=turn.pk)
+        locked: Turn = Turn.objects.select_for_update().get(pk=turn.pk)
         attempt = locked.attempts.filter(number=number).first()
         if attempt is None or not locked.is_settled:
             raise ValueError("there is no such answer to show")
@@ -368,7 +369,9 @@ def _sweep(turn: Turn, now: datetime) -> bool:
         hint_answer(turn.pk)
         return True
     if turn.a:
-        return settle_turn(turn=turn, status=Turn.Status.INTERRUPTED, text=turn.a, error="worker_lost", now=now)
+        return settle_turn(
+            turn=turn, status=Turn.Status.INTERRUPTED, text=turn.a, error="worker_lost", now=now
+        )
     if turn.attempt >= MOST_ATTEMPTS_WITHOUT_TEXT:
         return settle_turn(turn=turn, status=Turn.Status.FAILED, text="", error="worker_lost", now=now)
     returned = Turn.objects.filter(

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 import redis
@@ -126,7 +127,8 @@ async def _follow(turn_id: UUID, client: redis.asyncio.Redis) -> AsyncIterator[E
     while True:
         look_at_row = False
         try:
-            answer = await client.xread({_key(turn_id): last}, count=500, block=BLOCK_MS)
+            # redis-py types every shape an answer could have; with decode_responses it has this one.
+            answer: Any = await client.xread({_key(turn_id): last}, count=500, block=BLOCK_MS)
         except (RedisError, OSError):
             answer, look_at_row = [], True
             await asyncio.sleep(ROW_POLL_SECONDS)

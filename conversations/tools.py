@@ -129,7 +129,12 @@ class Toolbox:
         if session.pk == self.session.pk:
             turns = turns.filter(turn_index__lt=self.before)
         return [
-            {"turn_index": turn.turn_index, "created_at": turn.created_at.isoformat(), "q": turn.q, "a": turn.a}
+            {
+                "turn_index": turn.turn_index,
+                "created_at": turn.created_at.isoformat(),
+                "q": turn.q,
+                "a": turn.a,
+            }
             for turn in turns
         ]
 

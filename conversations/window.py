@@ -45,7 +45,9 @@ def gather(
     if intent.kind == Kind.THIS_CONVERSATION:
         turns = Turn.objects.in_thread(session).filter(turn_index__lt=before)
         passages = tuple(_of_turn(turn, session) for turn in turns)
-        return Material(passages, head, None if passages else "Nothing has been said in this conversation yet.")
+        return Material(
+            passages, head, None if passages else "Nothing has been said in this conversation yet."
+        )
     if intent.kind in (Kind.RECENT, Kind.THEMES):
         found = nodes
         if intent.window:
@@ -87,7 +89,7 @@ def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
             session_id=node.session_id,
             turn_index=node.turn_index,
             occurred_at=node.occurred_at,
-            title=titles.get(node.session_id, node.label),
+            title=titles.get(node.session_id, node.label) if node.session_id else node.label,
             q=str(node.payload.get("q", "")) or node.content,
             a=str(node.payload.get("a", "")),
             why=why,
@@ -97,7 +99,9 @@ def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
 
 
 def _of_turn(turn: Turn, session: Session) -> Passage:
-    return Passage(turn.pk, turn.session_id, turn.turn_index, turn.created_at, session.title, turn.q, turn.a, "thread")
+    return Passage(
+        turn.pk, turn.session_id, turn.turn_index, turn.created_at, session.title, turn.q, turn.a, "thread"
+    )
 
 
 def _nothing(owner: AbstractBaseUser, intent: Intent, tz: ZoneInfo) -> str:

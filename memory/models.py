@@ -48,13 +48,17 @@ class MemoryNode(models.Model):
     confidence = models.FloatField(default=1.0, validators=UNIT_RANGE)
     session_id = models.UUIDField(null=True, blank=True)
     turn_index = models.PositiveIntegerField(null=True, blank=True)
-    occurred_at = models.DateTimeField(default=timezone.now, help_text="When it happened; recency orders by it.")
+    occurred_at = models.DateTimeField(
+        default=timezone.now, help_text="When it happened; recency orders by it."
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now)
     version = models.PositiveIntegerField(default=1)
 
     search = models.GeneratedField(
-        expression=SearchVector("content", config="english"), output_field=SearchVectorField(), db_persist=True
+        expression=SearchVector("content", config="english"),
+        output_field=SearchVectorField(),
+        db_persist=True,
     )
 
     objects = MemoryNodeQuerySet.as_manager()

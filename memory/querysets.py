@@ -12,7 +12,8 @@ from django.db.models import F
 from django.utils import timezone
 
 if TYPE_CHECKING:
-    from memory.models import MemoryNode, MirrorJob
+    from memory.models import MemoryNode, MirrorJob  # noqa: F401 (base classes name them)
+
 
 MOST_RECENT = 1000
 MOST_QUERY_WORDS = 40

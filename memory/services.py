@@ -74,7 +74,9 @@ def _connect_to_previous(node: MemoryNode, *, mirrored: bool) -> None:
     if not node.turn_index:
         return
     previous = (
-        MemoryNode.objects.filter(owner_id=node.owner_id, session_id=node.session_id, turn_index__lt=node.turn_index)
+        MemoryNode.objects.filter(
+            owner_id=node.owner_id, session_id=node.session_id, turn_index__lt=node.turn_index
+        )
         .conversations()
         .order_by("-turn_index")
         .first()
@@ -116,7 +118,9 @@ def overwrite_node(*, node: MemoryNode, mirrored: bool = True, **values: Any) ->
     return node
 
 
-def overwrite_history(*, owner: AbstractBaseUser, content: str, payload: dict[str, Any], occurred_at: datetime) -> None:
+def overwrite_history(
+    *, owner: AbstractBaseUser, content: str, payload: dict[str, Any], occurred_at: datetime
+) -> None:
     """The rolling history of a person, `conv:history`: one node, overwritten, created at first use."""
     with transaction.atomic():
         node, made = MemoryNode.objects.get_or_create(

@@ -15,7 +15,11 @@ SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
             "nine": 9, "ten": 10, "few": 3, "couple": 2}  # fmt: skip
 
-_MONTH = r"(?P<month>" + "|".join(name if name == "may" else f"{name}|{name[:3]}" for name in MONTHS) + r"|sept)\.?"
+_MONTH = (
+    r"(?P<month>"
+    + "|".join(name if name == "may" else f"{name}|{name[:3]}" for name in MONTHS)
+    + r"|sept)\.?"
+)
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _COUNT = r"(?P<count>\d{1,3}|" + "|".join(_NUMBERS) + r")(?: of)?"
@@ -50,7 +54,13 @@ def find_window(text: str, *, now: datetime, tz: ZoneInfo) -> Window | None:
 
 def asks_for_the_first(text: str) -> bool:
     """Whether the earliest is wanted: "the first time", "when did I first"."""
-    return bool(re.search(r"\bthe (?:very )?first time\b|\bdid (?:i|we|you) first\b|\bfirst (?:mention|talk|told)", text, re.I))
+    return bool(
+        re.search(
+            r"\bthe (?:very )?first time\b|\bdid (?:i|we|you) first\b|\bfirst (?:mention|talk|told)",
+            text,
+            re.I,
+        )
+    )
 
 
 def _midnight(day: date, tz: ZoneInfo) -> datetime:
@@ -76,7 +86,14 @@ def _add_months(first: date, months: int) -> date:
 
 def _near_day(match: re.Match[str], today: date) -> Days:
     word = match.group().lower()
-    shift = {"today": 0, "tonight": 0, "this morning": 0, "yesterday": 1, "last night": 1, "the day before yesterday": 2}
+    shift = {
+        "today": 0,
+        "tonight": 0,
+        "this morning": 0,
+        "yesterday": 1,
+        "last night": 1,
+        "the day before yesterday": 2,
+    }
     first = today - timedelta(days=next(days for key, days in shift.items() if key == word))
     return first, first + timedelta(days=1)
 
@@ -207,8 +224,14 @@ _RULES = (
     (_rule(rf"{_COUNT}\s+{_UNIT}\s+ago"), _ago),
     (_rule(r"(?:on|last|this past)\s+(?P<weekday>" + "|".join(WEEKDAYS) + ")"), _weekday),
     (_rule(rf"since\s+{_MONTH}(?:\s+{_YEAR})?"), _since_month),
-    (_rule(rf"(?:between|from)\s+{_MONTH}\s+(?:and|to|until)\s+{_ANY_MONTH}(?:\s+{_YEAR})?"), _between_months),
-    (_rule(rf"(?:in|during|of|all|last|back in|early in|late in|all of)\s+{_MONTH}(?:,?\s+{_YEAR})?"), _named_month),
+    (
+        _rule(rf"(?:between|from)\s+{_MONTH}\s+(?:and|to|until)\s+{_ANY_MONTH}(?:\s+{_YEAR})?"),
+        _between_months,
+    ),
+    (
+        _rule(rf"(?:in|during|of|all|last|back in|early in|late in|all of)\s+{_MONTH}(?:,?\s+{_YEAR})?"),
+        _named_month,
+    ),
     (_rule(rf"{_MONTH},?\s+{_YEAR}"), _named_month),
     (_rule(rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _named_day),
     (_rule(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?"), _named_day),

@@ -81,7 +81,9 @@ def ensure(*, servers: bool = True) -> None:
             if valkey_wanted:
                 os.environ["REDIS_URL"] = _ensure_valkey(var)
     except OSError as error:
-        raise EmbeddedError(f"{error.strerror or error} ({error.filename or 'var'}). {_disk_sentence()}") from error
+        raise EmbeddedError(
+            f"{error.strerror or error} ({error.filename or 'var'}). {_disk_sentence()}"
+        ) from error
 
 
 def _disk_sentence() -> str:
@@ -105,33 +107,31 @@ def _starting(var: Path) -> Iterator[None]:
         os.close(lock)
 
 
-_membership: int | None = None
+_memberships: dict[Path, int] = {}
 
 
 def _join_users(var: Path) -> None:
     """Hold a shared lock for as long as this process lives: the kernel forgets it however the process ends."""
-    global _membership
-    if _membership is not None:
+    if var in _memberships:
         return
-    _membership = os.open(var / "servers.users", os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(_membership, fcntl.LOCK_SH)
+    _memberships[var] = os.open(var / "servers.users", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(_memberships[var], fcntl.LOCK_SH)
     atexit.register(_leave, var, os.getpid())
 
 
 def _leave(var: Path, joined_as: int) -> None:
-    global _membership
-    if _membership is None or os.getpid() != joined_as:
+    if var not in _memberships or os.getpid() != joined_as:
         return  # a forked child leaves nothing that its parent joined
+    membership = _memberships.pop(var)
     with _starting(var):
         try:
             # Only the last user gets it alone.
-            fcntl.flock(_membership, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(membership, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pass
         else:
             stop(var)
-        os.close(_membership)
-        _membership = None
+        os.close(membership)
 
 
 def stop(var: Path) -> None:
@@ -181,7 +181,9 @@ def socket_folder(var: Path) -> Path:
     status = folder.stat()
     allowed = {os.getuid()} | ({_postgres_account().pw_uid} if os.geteuid() == 0 else set())
     if status.st_uid not in allowed or folder.is_symlink():
-        raise EmbeddedError(f"{folder} belongs to somebody else. Remove it, or set TMPDIR to a folder of your own.")
+        raise EmbeddedError(
+            f"{folder} belongs to somebody else. Remove it, or set TMPDIR to a folder of your own."
+        )
     return folder
 
 
@@ -220,16 +222,16 @@ def _ensure_postgres(var: Path) -> str:
     url = f"postgres://postgres@/neuron?host={quote(str(sockets), safe='')}"
     if _postgres_answers(sockets, data):
         return url
-    account: dict[str, int] = {}
+    account: int | None = None
     if os.geteuid() == 0:
         entry = _postgres_account()
-        account = {"user": entry.pw_uid, "group": entry.pw_gid}
+        account = entry.pw_uid
         _let_through(data)
         _let_through(binaries / "postgres")
-        os.chown(sockets, entry.pw_uid, entry.pw_gid)
+        os.chown(sockets, account, -1)
     data.mkdir(mode=0o700, exist_ok=True)
-    if account:
-        os.chown(data, account["user"], account["group"])
+    if account is not None:
+        os.chown(data, account, -1)
     if not (data / "PG_VERSION").exists():
         if shutil.disk_usage(var).free < LEAST_FREE_BYTES:
             raise EmbeddedError(_disk_sentence())
@@ -238,9 +240,9 @@ def _ensure_postgres(var: Path) -> str:
     with log.open("ab") as output:
         process = subprocess.Popen(
             [
-                binaries / "postgres",
+                str(binaries / "postgres"),
                 "-D",
-                data,
+                str(data),
                 "-c",
                 "listen_addresses=",
                 "-c",
@@ -259,7 +261,7 @@ def _ensure_postgres(var: Path) -> str:
             stderr=output,
             cwd="/",
             start_new_session=True,
-            **account,
+            user=account,
         )
     until = time.monotonic() + START_SECONDS
     while not _postgres_answers(sockets, data):
@@ -269,10 +271,19 @@ def _ensure_postgres(var: Path) -> str:
     return url
 
 
-def _initialise(initdb: Path, data: Path, account: dict[str, int]) -> None:
+def _initialise(initdb: Path, data: Path, account: int | None) -> None:
     """Make the cluster; a half-made one is removed, so that the next start begins anew."""
-    words = [initdb, "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
-    made = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False, **account)
+    words = [
+        str(initdb),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+    ]
+    made = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False, user=account)
     if made.returncode:
         for left in data.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -20,7 +20,14 @@ class Problem(exceptions.APIException):
 
 def body(status_code: int, title: str, detail: str, code: str, **more: Any) -> dict[str, Any]:
     """The problem object: RFC 9457's members plus `code`, a stable word programs can match on."""
-    return {"type": "about:blank", "title": title, "status": status_code, "detail": detail, "code": code, **more}
+    return {
+        "type": "about:blank",
+        "title": title,
+        "status": status_code,
+        "detail": detail,
+        "code": code,
+        **more,
+    }
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:

@@ -26,5 +26,7 @@ def safety_data_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
         try:
             load()
         except lexicon.LexiconError as error:
-            problems.append(Error(f"The safety layer's data cannot be used. {error}", hint=_HINT, id=check_id))
+            problems.append(
+                Error(f"The safety layer's data cannot be used. {error}", hint=_HINT, id=check_id)
+            )
     return problems

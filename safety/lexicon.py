@@ -97,7 +97,9 @@ def lexicon() -> Lexicon:
 def load(folder: Path) -> Lexicon:
     """Read, check and compile the lists of a folder. Raises LexiconError naming file and line."""
     hard, soft, idioms = (PhraseList(name.removesuffix(".toml"), read_list(folder / name)) for name in LISTS)
-    words = {word for entry in (*hard.entries, *soft.entries) for word in re.findall(r"[a-z]{3,}", entry.phrase)}
+    words = {
+        word for entry in (*hard.entries, *soft.entries) for word in re.findall(r"[a-z]{3,}", entry.phrase)
+    }
     return Lexicon(hard, soft, idioms, frozenset(words))
 
 
@@ -147,9 +149,13 @@ def read_list(path: Path) -> list[Entry]:
 
 def _entry(path: Path, text: str, group: str, table: dict[str, Any], phrase: Any, weight: float) -> Entry:
     if not isinstance(phrase, str) or not phrase.strip() or len(phrase) > MOST_PHRASE_LENGTH:
-        raise LexiconError(f"{path.name}, line {_line_of(text, f'[{group}]')}: a phrase of [{group}] is not usable")
+        raise LexiconError(
+            f"{path.name}, line {_line_of(text, f'[{group}]')}: a phrase of [{group}] is not usable"
+        )
     if phrase != phrase.lower() or phrase != phrase.strip():
-        raise LexiconError(f"{path.name}, line {_line_of(text, phrase)}: {phrase!r} must be lower case, without blanks around")
+        raise LexiconError(
+            f"{path.name}, line {_line_of(text, phrase)}: {phrase!r} must be lower case, without blanks around"
+        )
     return Entry(phrase, group, weight, str(table.get("reason", "")), bool(table.get("negatable", False)))
 
 

@@ -33,7 +33,9 @@ class BellEvent(models.Model):
     )
     # A plain id: a bell outlives the session it rang in.
     session_id = models.UUIDField(null=True, blank=True)
-    after_index = models.IntegerField(default=-1, help_text="The turn after which it rang; -1 before the first.")
+    after_index = models.IntegerField(
+        default=-1, help_text="The turn after which it rang; -1 before the first."
+    )
     client_key = models.CharField(max_length=64, blank=True)
     level = models.CharField(max_length=10, choices=Level.choices)
     reason = models.CharField(max_length=120)
@@ -95,7 +97,9 @@ class BellReview(models.Model):
 class RiskState(models.Model):
     """What recent messages of a person leave behind, 0 to 1; it fades with time, not with filler turns."""
 
-    owner = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="risk_state")
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="risk_state"
+    )
     risk = models.FloatField(default=0.0)
     updated_at = models.DateTimeField(default=timezone.now)
 

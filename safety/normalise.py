@@ -11,13 +11,19 @@ from confusable_homoglyphs import confusables
 
 REPLACEMENT = "\ufffd"
 # Zero-width and other format characters, soft hyphen, combining grapheme joiner, variation selectors, bidi marks.
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]")
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+_QUOTES = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-"}
+)
 # Three or more single letters held apart by one separator each; a run is cut at 64 letters to stay linear.
 _SPACED = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_/*·]){2,63}[^\W\d_](?![^\W_])")
 _STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
 _DOUBLED_WORD = re.compile(r"\b[a-z]{0,20}?([a-z])\1[a-z]{0,20}\b")
-_LEET = str.maketrans({"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"})
+_LEET = str.maketrans(
+    {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
+)
 _LEET_WORD = re.compile(r"(?<!\S)(?=\S*[a-z])(?=\S*[013457@$!|])[a-z013457@$!|']{3,24}(?![\w@$|])")
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Case, Value, When
 
 if TYPE_CHECKING:
-    from safety.models import BellEvent
+    from safety.models import BellEvent  # noqa: F401 (base classes name them)
 
 
 class BellEventQuerySet(models.QuerySet["BellEvent"]):

@@ -16,7 +16,15 @@ Embed = Callable[[Sequence[str]], Any]
 # Words after which a trigger word is denied; looked for in the few words before it.
 _DENIALS = ("not", "n't", "never", "no longer", "without", "isn't", "nor")
 _DENIAL_REACH = 24  # characters
-_IDEATION_LEVELS = {"active_ideation": 2, "self_harm": 2, "means": 3, "plan": 4, "goodbye": 4, "overdose": 5, "attempt": 5}
+_IDEATION_LEVELS = {
+    "active_ideation": 2,
+    "self_harm": 2,
+    "means": 3,
+    "plan": 4,
+    "goodbye": 4,
+    "overdose": 5,
+    "attempt": 5,
+}
 
 
 class Action(StrEnum):
@@ -111,7 +119,9 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None) -> 
     score = soft_score
     if score >= limits.ambiguous_from and past_risk > 0:
         score = min(1.0, score + limits.history_share * past_risk)
-        signals.append(Signal("history", "past risk", None, round(limits.history_share * past_risk, 3), "cleaned"))
+        signals.append(
+            Signal("history", "past risk", None, round(limits.history_share * past_risk, 3), "cleaned")
+        )
     rung = score >= limits.soft
     return Screening(
         Action.SOFT_BELL if rung else Action.PASS,

@@ -9,7 +9,6 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from memory.embedding import embed
 from safety import fallback
@@ -119,7 +118,9 @@ def save_bell(*, bell: BellEvent) -> BellEvent:
     """Insert the event unless the same message rang already; the one that stands is returned."""
     with transaction.atomic():
         if bell.client_key:
-            standing = BellEvent.objects.filter(session_id=bell.session_id, client_key=bell.client_key).first()
+            standing: BellEvent | None = BellEvent.objects.filter(
+                session_id=bell.session_id, client_key=bell.client_key
+            ).first()
             if standing is not None:
                 return standing
         bell.save(force_insert=True)
@@ -158,11 +159,10 @@ def replay_fallback() -> int:
     new = 0
     with fallback.taken() as events:
         for event in events:
-            created_at = parse_datetime(event["created_at"])
             bell = BellEvent(
                 id=UUID(event["id"]),
                 owner_id=event["owner_id"],
-                created_at=created_at,
+                created_at=datetime.fromisoformat(event["created_at"]),
                 **{name: event[name] for name in _FIELDS},
             )
             if not BellEvent.objects.filter(pk=bell.pk).exists() and save_bell(bell=bell).pk == bell.pk:
@@ -182,7 +182,9 @@ def review_bell(*, bell: BellEvent, steward: AbstractBaseUser, state: str, note:
     return review
 
 
-def withheld_reply(*, owner_id: int, session_id: UUID, after_index: int, reason: str, detector_version: str) -> None:
+def withheld_reply(
+    *, owner_id: int, session_id: UUID, after_index: int, reason: str, detector_version: str
+) -> None:
     """Log that a reply of the model was withheld: a bell of its own kind, without the text."""
     bell = BellEvent(
         owner_id=owner_id,

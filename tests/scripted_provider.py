@@ -98,7 +98,9 @@ class _Handler(BaseHTTPRequestHandler):
         if script.hang_before and self._client_left(script.hang_before):
             return
         if script.status != 200 or script.body is not None:
-            body = (script.body or json.dumps({"error": {"message": "scripted", "type": "scripted"}})).encode()
+            body = (
+                script.body or json.dumps({"error": {"message": "scripted", "type": "scripted"}})
+            ).encode()
             self.send_response(script.status)
             for name, value in {"Content-Type": "application/json", **script.headers}.items():
                 self.send_header(name, value)
@@ -117,7 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._event({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": call}]})
         text = script.text
         if script.echo_system:
-            text += "\n".join(str(one["content"]) for one in request["messages"] if one["role"] in ("system", "tool"))
+            text += "\n".join(
+                str(one["content"]) for one in request["messages"] if one["role"] in ("system", "tool")
+            )
         for start in range(0, len(text), script.piece):
             if start and script.pause and self._client_left(script.pause):
                 return

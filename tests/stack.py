@@ -49,7 +49,9 @@ def wait_for(condition: Callable[[], object], *, seconds: float = 30, what: str 
 class Stack:
     """Web, worker and beat as processes of their own; each can be killed and started again."""
 
-    def __init__(self, *, database_url: str, redis_url: str, provider: ScriptedProvider, folder: Path) -> None:
+    def __init__(
+        self, *, database_url: str, redis_url: str, provider: ScriptedProvider, folder: Path
+    ) -> None:
         self.provider = provider
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -119,7 +121,9 @@ class Stack:
             data={"login": person.username, "password": PASSWORD, "csrfmiddlewaretoken": token},
         )
         assert answer.status_code == 302, answer.text[:500]
-        client.headers["X-CSRFToken"] = client.cookies[settings.CSRF_COOKIE_NAME.rsplit("_", 1)[0] + f"_{self.port}"]
+        client.headers["X-CSRFToken"] = client.cookies[
+            settings.CSRF_COOKIE_NAME.rsplit("_", 1)[0] + f"_{self.port}"
+        ]
         client.headers["Referer"] = self.url
         return client
 

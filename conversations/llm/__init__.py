@@ -1,6 +1,15 @@
 """Models that answer: which one, and its reply as it comes."""
 
-from conversations.llm.providers import ModelDescription, describe
+from conversations.llm.providers import ModelDescription, ModelSettingError, describe
 from conversations.llm.stream import Finished, ModelFailure, TextDelta, ToolUse, stream
 
-__all__ = ["Finished", "ModelDescription", "ModelFailure", "TextDelta", "ToolUse", "describe", "stream"]
+__all__ = [
+    "Finished",
+    "ModelDescription",
+    "ModelFailure",
+    "ModelSettingError",
+    "TextDelta",
+    "ToolUse",
+    "describe",
+    "stream",
+]

@@ -7,9 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo
 
 from conversations.imprint import BEGIN_MEMORY, END_MEMORY
@@ -27,27 +29,7 @@ QUOTE_LENGTH = 160
 _WORD = re.compile(r"[^\W\d_]{3,}(?:['’][^\W\d_]+)?")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _COMMON = frozenset(
-    """a about above actually after again ago all alright almost already also always am amazing an and another any anybody
-    anyone anything are around ask asked at away awesome back bad be because been before being best better between big
-    bit both but by bye came can cannot can't check chat come coming could couldn't day days definitely did didn't do does
-    doesn't doing done don't down each else end enjoy enough even ever every everyone everything excited far feel feeling
-    feels felt few find fine first for found from fun gave get gets getting give given glad go goes going gone gonna good
-    got great guess had happy hard has have haven't having he hear heard hello help helped her here hey hi him his hope
-    how i idea i'd if i'll i'm important in interesting into is isn't it it'll it's its i've just keep kind know known last
-    lately later least left less let let's like little long look looking looks lot lots love loved lovely made make makes
-    making many may maybe me mean means might mind mine moment more most much must my myself need needed needs never new
-    next nice no not nothing now of off oh ok okay old on once one only open or other others our out over own part people
-    person perfect place plan please pretty probably put quite read real really recently right said same saw say saying
-    see seeing seem seemed seems seen sense she should side since so some somebody someone something sometimes soon
-    sorry sounds special start started still stuff such super sure take taken taking talk talked talking tell than thank thanks that
-    that's the their them then there there's these they thing things think thinking this those though thought through
-    time times to today together told tomorrow too took totally tried true try trying turn two under until up upon us use
-    used using very wait want wanted was wasn't way we week weeks well we'll went were we're what whatever what's when
-    where which while who whole why will wish with without won't wonderful work worked world would wow wrong yeah year
-    years yep yes yesterday yet you you'd you'll your you're yours yourself you've wonder believe recent remember show absolutely
-    appreciate bring brings cool curious different especially event experience favorite favourite full future gotta inspiring journey
-    life live lives meaningful month months pic photo picture proud reminds share sharing stay support takes tough weekend
-    way which kinda went wanna ya lol haha yup""".split()
+    (Path(__file__).resolve().parent.parent / "data" / "common_words.txt").read_text(encoding="utf-8").split()
 )
 
 
@@ -117,7 +99,7 @@ def _terms(text: str) -> list[str]:
     single = [word for word in words if word not in _COMMON and len(word) > 3]
     pairs = [
         f"{one} {two}"
-        for one, two in zip(words, words[1:], strict=False)
+        for one, two in pairwise(words)
         if one not in _COMMON and two not in _COMMON and len(one) > 3 and len(two) > 3
     ]
     return single + pairs
@@ -202,11 +184,16 @@ def _in_order(exchanges: list[Exchange]) -> str:
     told = [one for one in exchanges if one.q]
     spread: Counter[str] = Counter(term for one in told for term in set(_terms(one.q)))
     about = _distinctive(told, Counter(dict.fromkeys(spread, 1)), 1, 6)
-    parts = [f"This conversation so far, {len(told)} {'exchange' if len(told) == 1 else 'exchanges'} in order:"]
+    parts = [
+        f"This conversation so far, {len(told)} {'exchange' if len(told) == 1 else 'exchanges'} in order:"
+    ]
     if about:
         parts.append(f"It was about {_listed([f'**{term}**' for term in about])}.")
     parts.append(
-        "\n".join(f"{number}. [{one.day}]({one.link}): “{_shortened(one.q, QUOTE_LENGTH)}”" for number, one in enumerate(told, 1))
+        "\n".join(
+            f"{number}. [{one.day}]({one.link}): “{_shortened(one.q, QUOTE_LENGTH)}”"
+            for number, one in enumerate(told, 1)
+        )
     )
     return "\n\n".join(parts)
 
@@ -231,7 +218,9 @@ def _best_quote(texts: list[str], terms: list[str], *, needed: bool = False) -> 
     for text in texts:
         for sentence in _SENTENCE.findall(text):
             said = sentence.strip()
-            held = sum(1 for word in _WORD.findall(said.lower()) if word in words or word.rstrip("s") in words)
+            held = sum(
+                1 for word in _WORD.findall(said.lower()) if word in words or word.rstrip("s") in words
+            )
             score = held + min(len(said), QUOTE_LENGTH) / 1000 - (0.5 if said.endswith("?") else 0)
             if len(said) > 12 and score > best_score and (held or not needed):
                 best, best_score = said, score

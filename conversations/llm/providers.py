@@ -3,8 +3,9 @@
 import logging
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 
-import httpx
+import httpx2
 from django.conf import settings
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import FunctionModel
@@ -50,7 +51,9 @@ def describe() -> ModelDescription:
         return ModelDescription(name, kind, address, True, f"{name} answers ({kind}{where}).")
     found = _ollama_model()
     if found:
-        return ModelDescription(found, "ollama", f"{OLLAMA}/v1", True, f"{found} answers (Ollama on this machine).")
+        return ModelDescription(
+            found, "ollama", f"{OLLAMA}/v1", True, f"{found} answers (Ollama on this machine)."
+        )
     return ModelDescription(
         BUILT_IN,
         BUILT_IN,
@@ -61,26 +64,24 @@ def describe() -> ModelDescription:
     )
 
 
-_probe: tuple[float, str] = (float("-inf"), "")
-
-
 def _ollama_model() -> str:
     """The first chat model of an Ollama on loopback, or ""; asked once a minute in each process."""
-    global _probe
-    if time.monotonic() - _probe[0] < PROBED_FOR_SECONDS:
-        return _probe[1]
+    return _probe(int(time.monotonic() / PROBED_FOR_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _probe(minute: int) -> str:
     name = ""
     try:
-        answer = httpx.get(f"{OLLAMA}/api/tags", timeout=OLLAMA_SECONDS, trust_env=False)
+        answer = httpx2.get(f"{OLLAMA}/api/tags", timeout=OLLAMA_SECONDS, trust_env=False)
         names = [str(model["name"]) for model in answer.json().get("models", [])]
         name = next((one for one in names if "embed" not in one), "")
-    except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError):
+    except (httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError):
         logger.debug("no Ollama on this machine")
-    _probe = (time.monotonic(), name)
     return name
 
 
-def build(description: ModelDescription, client: httpx.AsyncClient) -> Model:
+def build(description: ModelDescription, client: httpx2.AsyncClient) -> Model:
     """The model over a client that lives for one call; its own retries are off, because `stream` has them."""
     if description.kind == BUILT_IN:
         return FunctionModel(stream_function=builtin.respond, model_name=BUILT_IN)
@@ -104,7 +105,7 @@ def build(description: ModelDescription, client: httpx.AsyncClient) -> Model:
     return OpenAIChatModel(description.name, provider=OpenAIProvider(openai_client=openai))
 
 
-def http_client() -> httpx.AsyncClient:
+def http_client() -> httpx2.AsyncClient:
     """A fresh client: one shared between event loops fails with a closed loop."""
     seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
-    return httpx.AsyncClient(timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS), trust_env=False)
+    return httpx2.AsyncClient(timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS), trust_env=False)

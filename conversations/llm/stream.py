@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import stamina
 from django.conf import settings
 from pydantic_ai import Agent, Tool
@@ -76,7 +76,9 @@ class ModelFailure(Exception):
         self.permanent = permanent
 
 
-async def stream(draft: Draft, toolbox: Toolbox | None) -> AsyncIterator[TextDelta | ToolUse | Finished]:
+async def stream(
+    draft: Draft, toolbox: Toolbox | None
+) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """The model's reply as it comes. Raises ModelFailure; closing or cancelling it closes the provider's socket.
 
     Tried again with back-off only while nothing of the reply has been passed on.
@@ -90,7 +92,11 @@ async def stream(draft: Draft, toolbox: Toolbox | None) -> AsyncIterator[TextDel
     try:
         async with asyncio.timeout(seconds * TOTAL_SECONDS_PER_SILENCE):
             async for attempt in stamina.retry_context(
-                on=worth_retrying, attempts=RETRIES, wait_initial=0.5, wait_max=LONGEST_PAUSE_SECONDS, timeout=30
+                on=worth_retrying,
+                attempts=RETRIES,
+                wait_initial=0.5,
+                wait_max=LONGEST_PAUSE_SECONDS,
+                timeout=30,
             ):
                 with attempt:
                     async with aclosing(_once(draft, toolbox, seconds)) as events:
@@ -103,7 +109,7 @@ async def stream(draft: Draft, toolbox: Toolbox | None) -> AsyncIterator[TextDel
 
 async def _once(
     draft: Draft, toolbox: Toolbox | None, silence: float
-) -> AsyncIterator[TextDelta | ToolUse | Finished]:
+) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """One exchange with the provider, over a client of its own."""
     try:
         description = describe()
@@ -134,7 +140,13 @@ async def _once(
                         yield piece
         except TimeoutError as error:
             raise ModelFailure("timeout", f"nothing for {silence:.0f} s") from error
-        except (ModelAPIError, httpx.HTTPError, UnexpectedModelBehavior, UsageLimitExceeded, RunCancelled) as error:
+        except (
+            ModelAPIError,
+            httpx2.HTTPError,
+            UnexpectedModelBehavior,
+            UsageLimitExceeded,
+            RunCancelled,
+        ) as error:
             raise failure_from(error) from error
         except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
             # What client libraries raise over an answer that is no answer.
@@ -173,11 +185,11 @@ def failure_from(error: Exception) -> ModelFailure:
         return ModelFailure("refused", str(status), permanent=True)
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout):
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
             return ModelFailure("unreachable")
-        if isinstance(cause, httpx.TimeoutException):
+        if isinstance(cause, httpx2.TimeoutException):
             return ModelFailure("timeout")
-        if isinstance(cause, httpx.RemoteProtocolError | httpx.ReadError):
+        if isinstance(cause, httpx2.RemoteProtocolError | httpx2.ReadError):
             return ModelFailure("cut_off")
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, ModelAPIError):

@@ -89,7 +89,8 @@ def test_an_agentic_model_calls_recent_conversations_and_its_text_afterwards_is_
     say(session, "My sister moves to Lisbon in spring")
     services.set_mode(session=session, mode="agentic")
     provider.script(
-        Script(text="Let me look. ", tool=("recent_conversations", {"limit": 5})), Script(text="It was about Lisbon.")
+        Script(text="Let me look. ", tool=("recent_conversations", {"limit": 5})),
+        Script(text="It was about Lisbon."),
     )
     turn = say(session, "Summarise the key themes across my recent conversations")
     assert turn.a == "Let me look. It was about Lisbon."
@@ -132,7 +133,9 @@ def test_a_provider_that_fails_settles_the_turn_with_what_was_received(
     assert (turn.status, turn.a) == ("complete", "All is well.")
 
 
-def test_a_provider_that_is_busy_for_a_moment_is_asked_again(provider: ScriptedProvider, session: Session) -> None:
+def test_a_provider_that_is_busy_for_a_moment_is_asked_again(
+    provider: ScriptedProvider, session: Session
+) -> None:
     provider.script(Script(status=429), Script(status=503), Script(text="Here I am."))
     assert say(session, "Hello there").a == "Here I am."
 
@@ -147,7 +150,9 @@ def test_a_reply_that_encourages_harm_is_withheld_and_logged_without_its_text(
     assert bell.summary == ""
 
 
-def test_a_made_up_tool_call_is_looked_up_and_answered_again(provider: ScriptedProvider, session: Session) -> None:
+def test_a_made_up_tool_call_is_looked_up_and_answered_again(
+    provider: ScriptedProvider, session: Session
+) -> None:
     provider.script(
         Script(text='<tool_call>{"name": "search_memory", "arguments": {"query": "x"}}</tool_call>'),
         Script(text="You spoke of Lisbon."),

@@ -53,7 +53,9 @@ class Command(BaseCommand):
         except BlockingIOError:
             self._lock.seek(0)
             where = self._lock.read().strip()
-            raise CommandError(f"Neuron runs here already ({where}). Stop that one first, with Ctrl-C.") from None
+            raise CommandError(
+                f"Neuron runs here already ({where}). Stop that one first, with Ctrl-C."
+            ) from None
         self._lock.truncate(0)
         self._lock.write(f"process {os.getpid()}, {settings.PUBLIC_URL}")
         self._lock.flush()
@@ -114,13 +116,13 @@ class Command(BaseCommand):
         python = sys.executable
         web = f"-m uvicorn neuron_site.asgi:application --host {settings.HOST} --port {settings.PORT}"
         worker = "-m celery -A neuron_site worker -P threads -c 16 --without-gossip --without-mingle"
+        beat = "-m celery -A neuron_site beat --loglevel WARNING"
         return [
             Child("web", [python, *web.split(), "--timeout-graceful-shutdown", "2", "--no-access-log"]),
             Child("worker", [python, *worker.split(), "--loglevel", "WARNING"]),
             Child(
                 "beat",
-                [python, "-m", "celery", "-A", "neuron_site", "beat", "--loglevel", "WARNING"]
-                + ["--schedule", str(Path(settings.VAR_DIR) / "beat")],
+                [python, *beat.split(), "--schedule", str(Path(settings.VAR_DIR) / "beat")],
             ),
         ]
 

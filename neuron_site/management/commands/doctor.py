@@ -1,0 +1,29 @@
+"""`manage.py doctor`: whether everything is well; exit status 1 where something is not."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from neuron_site.doctor import examine
+
+
+class Command(BaseCommand):
+    help = "Look at every part of Neuron and say what is not well and what mends it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = examine()
+        ok = all(finding.ok for finding in findings)
+        if options["json"]:
+            self.stdout.write(json.dumps({"ok": ok, "findings": [asdict(one) for one in findings]}, indent=2))
+        else:
+            for one in findings:
+                mend = f". Mend: {one.mend}" if one.mend else ""
+                self.stdout.write(f"{'well    ' if one.ok else 'NOT WELL'}  {one.name}: {one.detail}{mend}")
+        if not ok:
+            sys.exit(1)
