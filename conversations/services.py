@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser, AbstractUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
@@ -50,23 +49,30 @@ class InvitationSpent(Exception):
     """The link that makes the first owner opens nothing any more."""
 
 
-def create_owner(*, token: str, username: str, password: str) -> AbstractUser:
+def create_owner(*, token: str, username: str, password: str) -> User:
     """The first owner, who may do everything, the admin included. Raises InvitationSpent."""
     with transaction.atomic(), connection.cursor() as cursor:
         # Two people with the same link at the same moment: the second finds the first.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('neuron.first-owner'))")
         if not invitation.is_open(token):
             raise InvitationSpent
-        owner: AbstractUser = get_user_model().objects.create_superuser(username=username, password=password)
-        profile_of(owner)
-    return owner
+        return User.objects.create_superuser(username=username, password=password)
 
 
 def create_session(
-    *, owner: AbstractBaseUser, mode: str = Mode.CHAT, imprint: Imprint | None = None, title: str = ""
+    *,
+    owner: AbstractBaseUser,
+    mode: str = Mode.CHAT,
+    imprint: Imprint | None = None,
+    title: str = "",
+    session_id: UUID | None = None,
 ) -> Session:
-    """An empty session; without an imprint it follows the person's choice, or the default."""
-    return Session.objects.create(owner_id=owner.pk, mode=mode, imprint=imprint, title=title[:200])
+    """An empty session; without an imprint it follows the person's choice, or the default.
+
+    With a `session_id` the person's session of that id is made once, however often it is asked for.
+    """
+    first = {"mode": mode, "imprint": imprint, "title": title[:200]}
+    return Session.objects.get_or_create(pk=session_id or uuid4(), owner_id=owner.pk, defaults=first)[0]
 
 
 def rename_session(*, session: Session, title: str) -> Session:

@@ -10,4 +10,10 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.account.urls")),
+    path("", include("conversations.urls")),
 ]
+
+handler400 = "conversations.views.errors.bad_request"
+handler403 = "conversations.views.errors.permission_denied"
+handler404 = "conversations.views.errors.page_not_found"
+handler500 = "conversations.views.errors.server_error"

@@ -1,6 +1,9 @@
 """Three people in every test (owner, other, steward), and the fixtures of the running stack."""
 
+from functools import lru_cache
+
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
 from django.test import Client
@@ -17,20 +20,26 @@ def static_files(django_test_environment: None) -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
 
 
+@lru_cache(maxsize=1)
+def hashed_password() -> str:
+    """Hashed once: done for each person in each test it would take most of the suite's time."""
+    return make_password("correct horse battery")
+
+
 @pytest.fixture
 def owner(db: None) -> User:
-    return User.objects.create_user("owner", password="correct horse battery")
+    return User.objects.create(username="owner", password=hashed_password())
 
 
 @pytest.fixture
 def other(db: None) -> User:
-    return User.objects.create_user("other", password="correct horse battery")
+    return User.objects.create(username="other", password=hashed_password())
 
 
 @pytest.fixture
 def steward(db: None) -> User:
     """Reviews bells, and may see nothing else."""
-    person = User.objects.create_user("steward", password="correct horse battery", is_staff=True)
+    person = User.objects.create(username="steward", password=hashed_password(), is_staff=True)
     group, _ = Group.objects.get_or_create(name="Stewards")
     group.permissions.add(
         *Permission.objects.filter(

@@ -1,0 +1,122 @@
+"""What people send in on the pages."""
+
+import zoneinfo
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
+
+from conversations.cycle import LONGEST_KEY, LONGEST_MESSAGE
+from conversations.models import Mode, Profile
+from safety.resources import all_resources
+
+
+def time_zones() -> list[tuple[str, Any]]:
+    """Choices grouped by region."""
+    regions: dict[str, list[tuple[str, str]]] = {}
+    for name in sorted(zoneinfo.available_timezones()):
+        region, _, place = name.partition("/")
+        if place and region not in ("Etc", "SystemV", "posix", "right"):
+            regions.setdefault(region, []).append((name, place.replace("_", " ").replace("/", ", ")))
+    return [("UTC", "UTC"), *regions.items()]
+
+
+def countries() -> list[tuple[str, str]]:
+    """Those we know help lines of."""
+    return sorted(
+        ((code, one.country_name) for code, one in all_resources().items() if code), key=lambda c: c[1]
+    )
+
+
+class MessageField(forms.Field):
+    """Text as it was typed. Not a CharField: that strips, and refuses NUL instead of letting it be replaced."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: str | None) -> str:
+        # Browsers send every line break of a text area as CRLF; what was typed is LF.
+        return (value or "").replace("\r\n", "\n")
+
+    def validate(self, value: str) -> None:
+        if not value.strip():
+            raise forms.ValidationError("There is nothing to send yet.")
+        if len(value) > LONGEST_MESSAGE:
+            raise forms.ValidationError(
+                f"This is longer than {LONGEST_MESSAGE:,} characters. Send it in parts."
+            )
+
+
+class MessageForm(forms.Form):
+    """One message, and where and how it is to be answered."""
+
+    text = MessageField()
+    client_key = forms.CharField(
+        max_length=LONGEST_KEY,
+        error_messages={"required": "This page is incomplete. Reload it, your words are kept."},
+    )
+    tools = forms.BooleanField(required=False)
+    windowed = forms.BooleanField(required=False)
+
+    @property
+    def mode(self) -> str:
+        return Mode.AGENTIC if self.cleaned_data["tools"] else Mode.CHAT
+
+    @property
+    def in_words(self) -> str:
+        """The first error, as a sentence."""
+        return str(next(iter(self.errors.values()))[0])
+
+
+class TitleForm(forms.Form):
+    title = forms.CharField(max_length=200, required=False)
+
+
+class SearchForm(forms.Form):
+    q = forms.CharField(max_length=200, required=False)
+
+
+class ImportForm(forms.Form):
+    upload = forms.FileField(label="The export, as .json or .zip", allow_empty_file=False)
+
+
+if TYPE_CHECKING:
+    ProfileModelForm = forms.ModelForm[Profile]
+else:
+    ProfileModelForm = forms.ModelForm  # generic to the type checker only
+
+
+class ProfileForm(ProfileModelForm):
+    time_zone = forms.ChoiceField(choices=time_zones, help_text="Dates and times are shown in it.")
+    country = forms.ChoiceField(required=False, help_text="Decides which help lines you are shown.")
+
+    class Meta:
+        model = Profile
+        fields = ["time_zone", "country", "imprint"]
+        labels = {"imprint": "Who answers"}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["imprint"].empty_label = "The usual one"  # type: ignore[attr-defined]
+        self.fields["country"].choices = [("", "Not said"), *countries()]  # type: ignore[attr-defined]
+
+
+class OwnerForm(forms.Form):
+    """The first owner."""
+
+    username = forms.CharField(
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        label="Your name here",
+        widget=forms.TextInput(attrs={"autocomplete": "username"}),
+    )
+    password = forms.CharField(
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="At least 10 characters. A few words in a row are easy to keep.",
+    )
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        validate_password(password)
+        return password

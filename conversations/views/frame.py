@@ -1,0 +1,48 @@
+"""What stands around every page of somebody signed in: the list of sessions, by recency."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpResponse
+from django.shortcuts import render
+
+import safety.resources
+from conversations.access import PersonRequest
+from conversations.models import Profile, Session
+from conversations.timeline import Group, grouped
+
+LISTED = 40
+
+
+def page(
+    request: PersonRequest, template: str, context: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    """Render a page with the list of sessions beside it."""
+    groups, more = sidebar(request.user)
+    return render(request, template, {"groups": groups, "more": more, **(context or {})}, status=status)
+
+
+def sidebar(owner: AbstractBaseUser) -> tuple[list[Group], bool]:
+    """Pinned sessions, then the newest; and whether there are older ones."""
+    mine = Session.objects.for_owner(owner).active().newest_first()
+    newest = list(mine.filter(pinned=False)[: LISTED + 1])
+    return grouped([*mine.filter(pinned=True)[:LISTED], *newest[:LISTED]]), len(newest) > LISTED
+
+
+def country_of(request: PersonRequest) -> str:
+    """Whose help lines to show: the person's own choice, the operator's, or what the browser's language suggests."""
+    chosen = Profile.objects.filter(owner_id=request.user.pk).values_list("country", flat=True).first()
+    return (
+        chosen
+        or settings.NEURON_COUNTRY
+        or safety.resources.country_from(request.headers.get("Accept-Language", ""))
+        or ""
+    )
+
+
+def current_session_id(request: PersonRequest) -> UUID | None:
+    """Which session the page shows, to mark it in the list."""
+    match = request.resolver_match
+    return match.kwargs.get("session_id") if match else None
