@@ -1,0 +1,148 @@
+"""Bells are written once, kept when the database is away, replayed once, and reviewed step by step."""
+
+import errno
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.utils import timezone
+from pytest_django import Settings
+
+from conversations import cycle
+from conversations.models import Session
+from safety import fallback, services
+from safety.models import BellEvent, RiskState
+from safety.screening import screen
+
+HARD = "I am going to kill myself tonight"
+
+
+@pytest.fixture(autouse=True)
+def var_folder(settings: Settings, tmp_path: Path) -> Path:
+    settings.VAR_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def broken_bells(transactional_db: None) -> Iterator[None]:
+    """A database that takes no bell: what a full disk or a lost table looks like from here."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE safety_bellevent RENAME TO safety_bellevent_away")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE IF EXISTS safety_bellevent_away RENAME TO safety_bellevent")
+
+
+def mend() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE safety_bellevent_away RENAME TO safety_bellevent")
+
+
+def test_a_bell_that_the_database_does_not_take_goes_to_the_file_and_the_person_has_their_reply(
+    broken_bells: None, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    received = cycle.receive(session=session, text=HARD + " zebracanary", client_key="k")
+    assert received.reply is not None
+    assert "call" in received.reply
+    lines = fallback.fallback_path().read_text().splitlines()
+    assert len(lines) == 1
+    assert json.loads(lines[0])["level"] == "hard"
+    assert "WARN bell event write failed" in caplog.text
+    assert "zebracanary" not in caplog.text
+    mend()
+    assert services.replay_fallback() == 1
+    assert services.replay_fallback() == 0
+    assert BellEvent.objects.get().summary.startswith("I am going to kill myself tonight")
+    assert not fallback.fallback_path().exists()
+
+
+def test_a_replay_cut_short_makes_no_second_bell(broken_bells: None, session: Session) -> None:
+    cycle.receive(session=session, text=HARD, client_key="k")
+    line = fallback.fallback_path().read_bytes()
+    mend()
+    services.replay_fallback()
+    fallback.fallback_path().write_bytes(line)  # as if the process had died before the file went
+    assert services.replay_fallback() == 0
+    assert BellEvent.objects.count() == 1
+
+
+def test_an_unreadable_line_is_set_aside_and_the_others_are_replayed(
+    broken_bells: None, session: Session, var_folder: Path
+) -> None:
+    cycle.receive(session=session, text=HARD, client_key="k")
+    with fallback.fallback_path().open("ab") as file:
+        file.write(b"{half a li\n")
+    mend()
+    assert services.replay_fallback() == 1
+    assert (var_folder / "bells-fallback.unreadable").read_bytes() == b"{half a li\n"
+
+
+def test_a_full_disk_still_takes_a_bell_by_the_reserve(
+    var_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fallback.keep_reserve()
+    write = fallback._write
+
+    def write_while_the_reserve_stands(line: bytes) -> None:
+        if (var_folder / "bells-reserve").exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(line)
+
+    monkeypatch.setattr(fallback, "_write", write_while_the_reserve_stands)
+    assert fallback.append({"id": "1"})
+    assert fallback.waiting() == 1
+
+
+def test_past_risk_fades_with_time_and_not_with_filler(owner: User) -> None:
+    now = timezone.now()
+    services.screen_message(owner_id=owner.pk, text=HARD, now=now)
+    for _ in range(10):
+        services.screen_message(owner_id=owner.pk, text="what is for lunch", now=now)
+    assert RiskState.objects.get(owner=owner).risk > 0.5
+    services.screen_message(owner_id=owner.pk, text="what is for lunch", now=now + timedelta(days=10))
+    assert RiskState.objects.get(owner=owner).risk < 0.1
+
+
+def test_a_review_is_appended_and_decides_the_state(session: Session, steward: User) -> None:
+    received = cycle.receive(session=session, text=HARD, client_key="k")
+    assert received.bell is not None
+    services.review_bell(bell=received.bell, steward=steward, state="acknowledged")
+    services.review_bell(bell=received.bell, steward=steward, state="false_positive", note="a film")
+    bell = BellEvent.objects.get()
+    assert bell.state == "false_positive"
+    assert [review.state for review in bell.reviews.all()] == ["acknowledged", "false_positive"]
+    with pytest.raises(ValueError, match="review"):
+        services.review_bell(bell=bell, steward=steward, state="open")
+
+
+def test_anything_but_the_three_actions_is_safe_mode(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the detector is gone")
+
+    monkeypatch.setattr(services, "screen", broken)
+    received = cycle.receive(session=session, text="hello", client_key="k")
+    assert received.refused
+    assert received.turn is None
+    assert not session.turns.exists()
+
+
+def test_what_was_typed_passes_through_whole(session: Session) -> None:
+    text = 'tab\there \\ "quotes"\nnew line \u202eright to left 🙂 \x00 \ud800 end'
+    received = cycle.receive(session=session, text=text, client_key="k")
+    assert received.turn is not None
+    received.turn.refresh_from_db()
+    assert received.turn.q == text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+
+
+def test_the_lists_know_plans_and_leave_idioms_alone() -> None:
+    assert screen("k1ll mys3lf, I w1ll kill myself tonight").action == "hard_bell"
+    assert screen("that joke is killing me").action == "pass"
+    assert screen("how do I kill the process on port 80").action == "pass"
+    assert screen("this is a useless tool").action == "pass"
+    assert screen("I am overwhelmed and can't cope").action == "soft_bell"
