@@ -232,6 +232,7 @@ STORAGES = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 FILE_UPLOAD_TEMP_DIR = None
+IMPORT_MAX_BYTES = env.integer("NEURON_IMPORT_MAX_MB", default=2048, least=1) * 2**20
 EMAIL_CONFIG = env.env.email_url("EMAIL_URL", default="dummymail://")
 vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "neuron@localhost")
