@@ -201,7 +201,8 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["neuron_site.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "neuron_site.pagination.CursorPages",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "neuron_site.problems.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -212,6 +213,18 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Talk to Neuron, and find what was said.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "neuron_site.openapi.describe_problems",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "ModeEnum": "conversations.models.Mode",
+        "TurnStatusEnum": "conversations.models.Turn.Status",
+        "TurnActionEnum": "conversations.models.Turn.Action",
+        "ImportStateEnum": "conversations.models.ImportJob.State",
+        "BellStateEnum": "safety.models.BellEvent.State",
+    },
 }
 
 # --- Language, time, files ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView
 
 from neuron_site import health
 
@@ -9,6 +10,10 @@ urlpatterns = [
     path("livez", health.livez),
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
+    path("api/schema", SpectacularAPIView.as_view()),
+    path("api/v1/", include("conversations.api.urls")),
+    path("api/v1/", include("memory.api")),
+    path("api/v1/", include("safety.api")),
     path("accounts/", include("allauth.account.urls")),
     path("", include("conversations.urls")),
 ]

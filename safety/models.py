@@ -94,6 +94,20 @@ class BellReview(models.Model):
         return f"{self.state} by {self.steward}"
 
 
+class BellView(models.Model):
+    """That a steward opened a bell. Append-only: who saw what stays known."""
+
+    bell = models.ForeignKey(BellEvent, on_delete=models.PROTECT, related_name="views")
+    steward = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"seen by {self.steward}"
+
+
 class RiskState(models.Model):
     """What recent messages of a person leave behind, 0 to 1; it fades with time, not with filler turns."""
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory.embedding import embed
 from safety import fallback
-from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, RiskState
+from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, BellView, RiskState
 from safety.screening import Action, Screening, screen
 
 logger = logging.getLogger(__name__)
@@ -180,6 +180,11 @@ def review_bell(*, bell: BellEvent, steward: AbstractBaseUser, state: str, note:
         BellEvent.objects.filter(pk=bell.pk).update(state=state)
         bell.state = state
     return review
+
+
+def note_view(*, bell: BellEvent, steward: AbstractBaseUser) -> BellView:
+    """Keep that a steward opened a bell, each time they do."""
+    return BellView.objects.create(bell=bell, steward_id=steward.pk)
 
 
 def withheld_reply(
