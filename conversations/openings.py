@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.urls import reverse
 
 from conversations.models import Turn
+from safety.models import BellEvent
 
 QUOTED = 90
 
@@ -23,11 +24,12 @@ class Opening:
 def openings(owner: AbstractBaseUser) -> list[Opening]:
     """Look back over it all, or go on where one left off. Nothing said yet: no openings.
 
-    Only plain talk is held out again; what rang a bell is not quoted back on the first page.
+    Only plain talk is held out again: nothing from a session where a bell rang is quoted back on the first page.
     """
     recent = list(
         Turn.objects.for_owner(owner)
-        .filter(status="complete", action="pass", session__temporary=False, session__archived_at=None)
+        .filter(status="complete", session__temporary=False, session__archived_at=None)
+        .exclude(session__in=BellEvent.objects.for_owner(owner).exclude(session_id=None).values("session_id"))
         .select_related("session")
         .newest_first()[:12]
     )

@@ -68,7 +68,10 @@
   let following = true;
   function toLatest() {
     following = true;
-    scroller.scrollTo({ top: scroller.scrollHeight, behavior: "instant" });
+    // Help lines are read from their first word on, not from their end.
+    const bell = $("#turns > .bell:last-child");
+    if (bell) bell.scrollIntoView({ block: "start", behavior: "instant" });
+    else scroller.scrollTo({ top: scroller.scrollHeight, behavior: "instant" });
     if (jump) jump.hidden = true;
   }
   if (turns && jump) {

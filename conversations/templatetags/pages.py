@@ -70,7 +70,10 @@ def moment(value: datetime, shown: str = "time") -> SafeString:
     """A `<time>`: the time of day ("time"), the day ("day"), or the time today and the day otherwise ("short")."""
     local = timezone.localtime(value)
     today = local.date() == timezone.localdate()
-    text = f"{local:%H:%M}" if shown == "time" or (shown == "short" and today) else day(value)
+    if shown == "time" or (shown == "short" and today):
+        text = f"{local:%H:%M}"
+    else:
+        text = f"{local.day} {local:%b}" if shown == "short" else day(value)
     full = f"{local:%A}, {local.day} {local:%B %Y, %H:%M}"
     return format_html(
         '<time datetime="{}" title="{}">{}</time>', local.isoformat(timespec="minutes"), full, text

@@ -14,6 +14,7 @@ from knox.models import AuthToken
 
 from conversations.models import ImportedChat, ImportJob, Session, Turn
 from conversations.timeline import gap_in_words, greeting, grouped
+from safety.models import BellEvent
 
 NOW = datetime(2026, 11, 18, 15, tzinfo=UTC)  # a Wednesday
 
@@ -149,8 +150,8 @@ def test_a_newcomer_is_offered_ways_to_begin_and_somebody_known_is_met_where_the
 
 
 def test_what_rang_a_bell_is_not_quoted_back_on_the_first_page(owner_client: Client, owner: User) -> None:
-    talk(owner, "Hard", NOW)
-    Turn.objects.update(action="soft_bell")
+    session = talk(owner, "Hard", NOW)
+    BellEvent.objects.create(owner=owner, session_id=session.pk, after_index=0, level="soft", reason="x")
     assert b"Question 0" not in owner_client.get("/").content
 
 
