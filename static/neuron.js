@@ -29,17 +29,22 @@
     if (!box.value) box.value = store.get(draft) || "";
     grow(box);
     box.addEventListener("input", () => { store.set(draft, box.value); grow(box); });
-    if (matchMedia("(pointer: fine)").matches && !location.hash) box.focus({ preventScroll: true });
+    const newest = $("#turns > :last-child");
+    if (matchMedia("(pointer: fine)").matches && (!location.hash || location.hash === `#${newest?.id}`)) {
+      // After the load: going to the address's fragment takes the focus away once more.
+      addEventListener("load", () => setTimeout(() => box.focus({ preventScroll: true })));
+    }
     composer.addEventListener("htmx:afterRequest", (event) => {
       if (event.detail.elt !== composer) return;
-      if (event.detail.successful) {
+      const status = event.detail.xhr.status;
+      if (status >= 200 && status < 300) {
         box.value = "";
         store.set(draft, "");
         grow(box);
         toLatest();
-      } else if (!event.detail.xhr.status) {
+      } else if (!status) {
         tell("Neuron could not be reached. Your words are kept here: try again in a moment.");
-      } else if (event.detail.xhr.status >= 500 && event.detail.xhr.status !== 503) {
+      } else if (status >= 500 && status !== 503) {
         tell("Something broke on our side. Your words are kept here: try again in a moment.");
       }
       box.focus({ preventScroll: true });

@@ -21,6 +21,8 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, connections
+from django.db.backends.base.creation import TEST_DATABASE_PREFIX
+from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.scripted_provider import ScriptedProvider
@@ -157,6 +159,9 @@ def _running_stack(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Stack, str]]:
     with django_db_blocker.unblock():
+        # Where only tests of the stack were chosen, pytest-django makes no test database.
+        is_test = connection.settings_dict["NAME"].startswith(TEST_DATABASE_PREFIX)
+        made = [] if is_test else setup_databases(verbosity=0, interactive=False, aliases={"default"})
         template = connection.settings_dict["NAME"]
         name = f"{template}_stack"
         connection.close()
@@ -183,6 +188,8 @@ def _running_stack(
             yield stack, name
         finally:
             stack.stop()
+            with django_db_blocker.unblock():
+                teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.csrf import requires_csrf_token
 
+from conversations.access import sign_in_first
 from neuron_site.problems import problem_response
 
 IN_WORDS = {
@@ -54,6 +55,9 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A page that was open while somebody signed in elsewhere. Django's own page breaks our content security policy."""
-    part = "#notice" if getattr(request, "htmx", False) else ""
+    """A page from before the last sign-in. Django's own page for it breaks our content security policy."""
+    is_fragment = bool(getattr(request, "htmx", False))
+    if is_fragment and not request.user.is_authenticated:
+        return sign_in_first(request)
+    part = "#notice" if is_fragment else ""
     return render(request, f"errors/csrf.html{part}", status=403)

@@ -22,8 +22,12 @@ PER_PAGE = 100
 def imports(request: PersonRequest) -> HttpResponse:
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
-        job = importing.start_import(owner=request.user, upload=form.cleaned_data["upload"])
-        return redirect("import", job.pk)
+        try:
+            job = importing.start_import(owner=request.user, upload=form.cleaned_data["upload"])
+        except importing.UploadTooLarge:
+            form.add_error("upload", "This file is larger than this Neuron takes. Nothing of it was kept.")
+        else:
+            return redirect("import", job.pk)
     jobs = ImportJob.objects.for_owner(request.user).newest_first()[:30]
     status = 422 if form.errors else 200
     return frame.page(request, "imports/list.html", {"form": form, "jobs": jobs}, status)

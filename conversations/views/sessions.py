@@ -75,7 +75,7 @@ def thread_context(request: PersonRequest, session: Session) -> dict[str, Any]:
         "entries": entries(turns, list(bells.order_by("created_at")), above.created_at if above else None),
         "earlier": above.turn_index if above else None,
         "later": turns[-1].turn_index + 1 if below else None,
-        "is_waiting": any(not turn.is_settled for turn in turns),
+        "waiting": next((turn.turn_index for turn in turns if not turn.is_settled), None),
         "last_index": turns[-1].turn_index if turns and not below else None,
         "client_key": new_key(),
         "country": frame.country_of(request),

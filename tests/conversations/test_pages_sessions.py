@@ -251,6 +251,27 @@ def test_an_import_that_found_nothing_does_not_say_success(owner_client: Client,
     assert b"No chat was found" in owner_client.get(reverse("import", args=[job.pk])).content
 
 
+def test_an_upload_begins_an_import(owner_client: Client, owner: User, settings, tmp_path) -> None:
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": tmp_path},
+        },
+    }
+    answer = owner_client.post(reverse("imports"), {"upload": SimpleUploadedFile("chats.json", b"[]")})
+    job = ImportJob.objects.get(owner=owner)
+    assert answer["Location"] == reverse("import", args=[job.pk])
+
+
+def test_an_upload_that_is_too_large_is_refused_in_words(owner_client: Client, settings) -> None:
+    settings.IMPORT_MAX_BYTES = 1
+    answer = owner_client.post(reverse("imports"), {"upload": SimpleUploadedFile("chats.json", b"[]")})
+    assert answer.status_code == 422
+    assert b"Nothing of it was kept" in answer.content
+    assert not ImportJob.objects.exists()
+
+
 def test_an_empty_upload_is_refused_in_words(owner_client: Client) -> None:
     answer = owner_client.post(reverse("imports"), {"upload": SimpleUploadedFile("chats.json", b"")})
     assert answer.status_code == 422
