@@ -2,10 +2,12 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 POLICY_FILE = Path(__file__).resolve().parent / "data" / "stewardship.toml"
 
@@ -65,29 +67,79 @@ def policies() -> Policies:
 
 
 def load(path: Path) -> Policies:
-    """Read and check a policy file. Raises PolicyError."""
+    """Read and check a policy file. Raises PolicyError, which names file and line."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        notices = content["notices"]
-        return Policies(
-            policies=tuple(
-                Policy(
-                    name,
-                    re.compile("|".join(rf"\b(?:{one})\b" for one in policy["match"]), re.IGNORECASE),
-                    str(policy["redirect_to"]),
-                )
-                for name, policy in content.get("policy", {}).items()
-            ),
-            disclosure=str(notices["disclosure"]),
-            break_reminder=str(notices["break_reminder"]),
-            minor_break_reminder=str(notices["minor_break_reminder"]),
-            repeat_after=timedelta(hours=float(notices["repeat_after_hours"])),
-            pause=timedelta(minutes=float(notices["pause_minutes"])),
-        )
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PolicyError(f"{path.name}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
-        raise PolicyError(f"{path.name}: {error} is missing or cannot be used") from error
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{path.name}: cannot be read as UTF-8 text ({error})") from error
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        named = re.search(r"line (\d+)", str(error))
+        line = int(named[1]) if named else text.count("\n") + 1
+        raise PolicyError(f"{path.name}, line {line}: {error}") from error
+    policies = _table(path, text, content, "policy") if "policy" in content else {}
+    notices = _table(path, text, content, "notices")
+    place = partial(_place, path, text, "[notices]")
+    return Policies(
+        policies=tuple(_policy(path, text, name, one) for name, one in policies.items()),
+        disclosure=_sentence(notices, "disclosure", place),
+        break_reminder=_sentence(notices, "break_reminder", place),
+        minor_break_reminder=_sentence(notices, "minor_break_reminder", place),
+        repeat_after=timedelta(hours=_amount(notices, "repeat_after_hours", place)),
+        pause=timedelta(minutes=_amount(notices, "pause_minutes", place)),
+    )
+
+
+def _policy(path: Path, text: str, name: str, content: Any) -> Policy:
+    place = partial(_place, path, text, f"[policy.{name}]")
+    if not isinstance(content, dict):
+        raise PolicyError(f"{place()}: {name} is not a policy with match and redirect_to")
+    wanted = content.get("match")
+    if not (isinstance(wanted, list) and wanted and all(isinstance(one, str) and one for one in wanted)):
+        raise PolicyError(f"{place('match')}: match must be a list of regular expressions")
+    for one in wanted:
+        try:
+            re.compile(one)
+        except re.error as error:
+            raise PolicyError(f"{place('match')}: {one!r} is not a regular expression ({error})") from error
+    pattern = re.compile("|".join(rf"\b(?:{one})\b" for one in wanted), re.IGNORECASE)
+    return Policy(name, pattern, _sentence(content, "redirect_to", place))
+
+
+def _place(path: Path, text: str, section: str, key: str = "") -> str:
+    """File and line of a key in a section; the section's own line where the key is not there, else the last one."""
+    lines = text.splitlines()
+    at = next((number for number, line in enumerate(lines) if line.strip() == section), None)
+    if at is None:
+        return f"{path.name}, line {max(1, len(lines))}"
+    for number in range(at + 1, len(lines)):
+        if lines[number].lstrip().startswith("["):
+            break
+        if key and re.match(rf"\s*{key}\s*=", lines[number]):
+            return f"{path.name}, line {number + 1}"
+    return f"{path.name}, line {at + 1}"
+
+
+def _table(path: Path, text: str, content: dict[str, Any], name: str) -> dict[str, Any]:
+    table = content.get(name)
+    if not isinstance(table, dict):
+        raise PolicyError(f"{_place(path, text, f'[{name}]')}: the table [{name}] is missing")
+    return table
+
+
+def _sentence(table: dict[str, Any], key: str, place: Callable[[str], str]) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise PolicyError(f"{place(key)}: {key} must be a sentence")
+    return value
+
+
+def _amount(table: dict[str, Any], key: str, place: Callable[[str], str]) -> float:
+    value = table.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1_000_000:
+        raise PolicyError(f"{place(key)}: {key} must be a number above 0")
+    return float(value)
 
 
 def decide(message: str, *, use: Use, now: datetime) -> Decision:
