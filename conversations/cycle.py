@@ -233,6 +233,9 @@ async def _answer(turn: Turn) -> None:
     except _Lost:
         logger.info("turn %s was taken over", turn.pk)
         return
+    except llm.ModelSettingError:
+        logger.warning("turn %s: the model's setting cannot be used", turn.pk)
+        status, error = Turn.Status.FAILED, "not_configured"
     except llm.ModelFailure as failure:
         logger.warning("turn %s: the model gave no whole answer (%s)", turn.pk, failure.code)
         status, error = _unfinished(progress), failure.code
@@ -257,15 +260,21 @@ async def _generate(progress: _Progress) -> None:
         _show(progress, plan.fixed)
         return
     progress.passages = list(plan.draft.passages)
-    await _converse(progress, plan.draft, plan.toolbox)
+    try:
+        await _converse(progress, plan.draft, plan.toolbox)
+    except llm.ModelFailure as failure:
+        if failure.code != "no_tools":
+            raise
+        # The model cannot use tools: the look-up is done for it, and it answers as in chat mode.
+        progress.publisher.status("this model cannot look things up itself; looking for it…")
+        await _converse(progress, await sync_to_async(_look_up)(turn, plan), None)
     problem = progress.gate.problem
     if problem == "made_up_tool_call" or (not problem and not progress.text.strip()):
         # The model wrote a call out instead of making it, or said nothing: do the look-up for it and ask once more.
-        again = await sync_to_async(_look_up)(turn, plan)
         progress.gate = SentenceGate(turn.action)
         progress.text = ""
         progress.publisher.reset()
-        await _converse(progress, again, None)
+        await _converse(progress, await sync_to_async(_look_up)(turn, plan), None)
         problem = progress.gate.problem
     if problem:
         await _withhold(progress, problem)
@@ -393,15 +402,21 @@ class _Plan:
     draft: imprint.Draft | None
     toolbox: Toolbox | None
     notices: list[dict[str, str]]
+    guidance: str = ""
 
 
 def _plan(turn: Turn) -> _Plan:
+    """What the turn is answered with. After a soft bell it is always a model's answer, under the directive: what
+    would have been a fixed one becomes the operator's guidance, or a note beside what memory holds.
+    """
     now = timezone.now()
     profile = services.profile_of(turn.owner)
     tz = zoneinfo.ZoneInfo(profile.time_zone)
     notices, redirect_to = _stewardship(turn, profile)
-    if redirect_to is not None:
+    soft_bell = turn.action == Turn.Action.SOFT_BELL
+    if redirect_to is not None and not soft_bell:
         return _Plan(redirect_to, None, None, notices)
+    guidance = redirect_to or ""
     with_tools = turn.mode == Mode.AGENTIC and llm.describe().configured
     intent = intents.recognise(turn.q, now=now, tz=tz)
     if with_tools and intent.kind != intents.Kind.NONE:
@@ -410,12 +425,13 @@ def _plan(turn: Turn) -> _Plan:
     material = window.gather(
         owner=turn.owner, session=turn.session, before=turn.turn_index, message=turn.q, intent=intent, tz=tz
     )
-    if material.fixed is not None:
+    if material.fixed is not None and not soft_bell:
         return _Plan(material.fixed, None, None, notices)
     toolbox = (
         Toolbox(owner=turn.owner, session=turn.session, before=turn.turn_index, tz=tz) if with_tools else None
     )
-    return _Plan("", _draft(turn, profile, material, with_tools=with_tools), toolbox, notices)
+    draft = _draft(turn, profile, material, guidance=guidance, with_tools=with_tools)
+    return _Plan("", draft, toolbox, notices, guidance)
 
 
 def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:
@@ -426,10 +442,13 @@ def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:
     material = window.gather(
         owner=turn.owner, session=turn.session, before=turn.turn_index, message=turn.q, intent=intent, tz=tz
     )
-    return _draft(turn, profile, material, with_tools=False)
+    return _draft(turn, profile, material, guidance=plan.guidance, with_tools=False)
 
 
-def _draft(turn: Turn, profile: Profile, material: window.Material, *, with_tools: bool) -> imprint.Draft:
+def _draft(
+    turn: Turn, profile: Profile, material: window.Material, *, guidance: str, with_tools: bool
+) -> imprint.Draft:
+    head = material.head | ({"note": material.fixed} if material.fixed else {})
     earlier = (
         Turn.objects.in_thread(turn.session)
         .filter(turn_index__lt=turn.turn_index)
@@ -442,7 +461,8 @@ def _draft(turn: Turn, profile: Profile, material: window.Material, *, with_tool
         message=turn.q,
         history=[(q, a) for q, a in reversed(earlier) if a],
         passages=material.passages,
-        intent=material.head,
+        intent=head,
+        guidance=guidance,
         with_tools=with_tools,
         budget=settings.NEURON_PROMPT_TOKENS,
         now=timezone.now(),

@@ -15,6 +15,7 @@ from safety.directives import wellbeing_directive
 
 PROMPTS = Path(__file__).resolve().parent / "prompts"
 BEGIN_MEMORY, END_MEMORY = "BEGIN MEMORY", "END MEMORY"
+GUIDANCE = "Guidance for this message: "
 LONGEST_PASSAGE = 1200  # characters of each side of a remembered exchange
 
 
@@ -37,7 +38,7 @@ class Passage:
         return f"/sessions/{self.session_id}/#turn-{self.turn_index}" if self.session_id else ""
 
     def as_line(self, tz: ZoneInfo) -> str:
-        """One JSON line; `<` and `>` are escaped, and line breaks cannot leave the line."""
+        """One JSON line; what could end the line or open a tag is escaped."""
         record = {
             "date": self.occurred_at.astimezone(tz).strftime("%Y-%m-%d %H:%M"),
             "link": self.link,
@@ -45,8 +46,7 @@ class Passage:
             "person": self.q[:LONGEST_PASSAGE],
             "neuron": self.a[:LONGEST_PASSAGE],
         }
-        line = json.dumps({key: value for key, value in record.items() if value}, ensure_ascii=False)
-        return line.replace("<", "\\u003c").replace(">", "\\u003e")
+        return _json_line({key: value for key, value in record.items() if value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,14 @@ class Draft:
     message: str
     with_tools: bool
     passages: tuple[Passage, ...] = field(default=())
+
+
+# JSON leaves these as they are, and some readers take the last three for line ends.
+_ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>\u2028\u2029\x85"}
+
+
+def _json_line(record: dict[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False).translate(_ESCAPED)
 
 
 @lru_cache(maxsize=8)
@@ -81,8 +89,12 @@ def system_prompt(
     tz: ZoneInfo,
     intent: dict[str, Any] | None = None,
     passages: Sequence[Passage] = (),
+    guidance: str = "",
 ) -> str:
-    """The system prompt of every model call there is; with a soft bell the wellbeing directive stands first."""
+    """The system prompt of every model call there is; with a soft bell the wellbeing directive stands first.
+
+    `guidance` is the operator's word on this message, which the answer is to follow.
+    """
     parts = []
     if soft_bell:
         parts.append(wellbeing_directive())
@@ -95,10 +107,12 @@ def system_prompt(
         )
     )
     parts += [_template("safety"), _template("memory")]
+    if guidance:
+        parts.append(GUIDANCE + " ".join(guidance.split()))
     if intent or passages:
-        head = json.dumps(intent or {"intent": "none"}, ensure_ascii=False)
+        head = _json_line(intent or {"intent": "none"})
         lines = [passage.as_line(tz) for passage in passages]
-        parts.append("\n".join([BEGIN_MEMORY, head.replace("<", "\\u003c"), *lines, END_MEMORY]))
+        parts.append("\n".join([BEGIN_MEMORY, head, *lines, END_MEMORY]))
     return "\n\n".join(parts)
 
 
@@ -114,12 +128,17 @@ def prepare(
     budget: int,
     now: datetime,
     tz: ZoneInfo,
+    guidance: str = "",
 ) -> Draft:
     """Fit the prompt into `budget` tokens: the message whole, passages first come, the newest turns of the thread.
 
-    What does not fit falls out of the prompt, never out of memory.
+    What does not fit falls out of the prompt, never out of memory. A message that alone is over the budget is
+    still sent whole, under the bare system prompt: no passage and no earlier turn goes with it, and it is the
+    provider that may refuse it.
     """
-    bare = system_prompt(imprint=imprint, soft_bell=soft_bell, now=now, tz=tz, intent=intent)
+    bare = system_prompt(
+        imprint=imprint, soft_bell=soft_bell, now=now, tz=tz, intent=intent, guidance=guidance
+    )
     left = budget - tokens(bare) - tokens(message)
     # A look-up is answered from memory, so memory may take most of the room; else the thread has the larger share.
     for_passages = left * (0.8 if intent and intent["intent"] != "none" else 0.4)
@@ -140,7 +159,13 @@ def prepare(
         left -= cost
     return Draft(
         system=system_prompt(
-            imprint=imprint, soft_bell=soft_bell, now=now, tz=tz, intent=intent, passages=kept
+            imprint=imprint,
+            soft_bell=soft_bell,
+            now=now,
+            tz=tz,
+            intent=intent,
+            passages=kept,
+            guidance=guidance,
         ),
         history=tuple(reversed(thread)),
         message=message,

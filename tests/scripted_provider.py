@@ -29,6 +29,7 @@ class Script:
     hang_before: float = 0.0  # seconds before the head
     hang_after: float = 0.0  # seconds after the text, before the end
     cut: bool = False  # the connection ends right after the text
+    refuses_tools: bool = False  # 400 to a request that brings tools; without them it answers
     echo_system: bool = False  # repeat the system prompt, then what the tools gave
 
 
@@ -40,6 +41,7 @@ class ScriptedProvider:
         self.queue: deque[Script] = deque()
         self.requests: list[dict[str, Any]] = []
         self.closed_by_client: list[float] = []
+        self.models = ["scripted"]
         provider = self
 
         class Handler(_Handler):
@@ -50,7 +52,7 @@ class ScriptedProvider:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def __enter__(self) -> "ScriptedProvider":
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,6 +88,14 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
+    def do_GET(self) -> None:
+        body = json.dumps({"object": "list", "data": [{"id": name} for name in self.owner.models]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         request = json.loads(self.rfile.read(length))
@@ -97,6 +107,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, request: dict[str, Any], script: Script) -> None:
         if script.hang_before and self._client_left(script.hang_before):
             return
+        if script.refuses_tools and request.get("tools"):
+            message = {"error": {"message": "scripted does not support tools", "type": "api_error"}}
+            script = Script(status=400, body=json.dumps(message))
         if script.status != 200 or script.body is not None:
             body = (
                 script.body or json.dumps({"error": {"message": "scripted", "type": "scripted"}})

@@ -1,6 +1,6 @@
 """Models that answer: which one, and its reply as it comes."""
 
-from conversations.llm.providers import ModelDescription, ModelSettingError, describe
+from conversations.llm.providers import ModelDescription, ModelSettingError, describe, described
 from conversations.llm.stream import Finished, ModelFailure, TextDelta, ToolUse, stream
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "TextDelta",
     "ToolUse",
     "describe",
+    "described",
     "stream",
 ]

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo
 
-from conversations.imprint import BEGIN_MEMORY, END_MEMORY
+from conversations.imprint import BEGIN_MEMORY, END_MEMORY, GUIDANCE, PROMPTS
+from safety.directives import wellbeing_directive
 
 NO_MODEL = (
     "I keep what you say and can look it up, but I cannot talk freely: no language model is set. "
@@ -46,14 +48,38 @@ class Exchange:
 
 async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
     """The reply, a paragraph at a time: what pydantic-ai calls for the model named built-in."""
-    head, exchanges = read_memory(info.instructions or "")
-    reply = answer(head, exchanges)
+    system = info.instructions or ""
+    head, exchanges = read_memory(system)
+    guidance = next((line[len(GUIDANCE) :] for line in system.split("\n") if line.startswith(GUIDANCE)), "")
+    reply = answer(head, exchanges, soft_bell=wellbeing_directive() in system, guidance=guidance)
     for paragraph in re.split(r"(?<=\n\n)", reply):
         yield paragraph
 
 
-def answer(head: dict[str, Any], exchanges: list[Exchange]) -> str:
-    """The reply to a look-up; to anything else, how to set a model, and what is remembered that fits."""
+def answer(
+    head: dict[str, Any], exchanges: list[Exchange], *, soft_bell: bool = False, guidance: str = ""
+) -> str:
+    """The reply to a look-up; to anything else, how to set a model.
+
+    After a soft bell a kind word comes first, always the same one; then what was asked for, if it was a look-up.
+    """
+    found = _look_up(head, exchanges)
+    if soft_bell:
+        return "\n\n".join(part for part in (_comfort(), guidance, found) if part)
+    return found or guidance or NO_MODEL
+
+
+@lru_cache(maxsize=1)
+def _comfort() -> str:
+    return (PROMPTS / "builtin_comfort.txt").read_text(encoding="utf-8").strip()
+
+
+def _look_up(head: dict[str, Any], exchanges: list[Exchange]) -> str:
+    """What was asked of memory, or ""."""
+    if head.get("note"):
+        return str(head["note"])
+    if not exchanges:
+        return ""
     match head.get("intent"):
         case "recent" | "themes":
             return _digest(exchanges, head.get("window", ""))
@@ -62,7 +88,7 @@ def answer(head: dict[str, Any], exchanges: list[Exchange]) -> str:
         case "about":
             return _found(exchanges, str(head.get("topic", "")))
         case _:
-            return NO_MODEL
+            return ""
 
 
 def read_memory(system: str) -> tuple[dict[str, Any], list[Exchange]]:

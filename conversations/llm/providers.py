@@ -1,4 +1,4 @@
-"""Which model answers: by setting, else an Ollama on this machine, else the built-in responder."""
+"""Which model answers: by setting, else what NEURON_MODEL_URL serves, else an Ollama here, else the built-in."""
 
 import logging
 import time
@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 OLLAMA = "http://127.0.0.1:11434"
 OLLAMA_SECONDS = 0.5
+LISTING_SECONDS = 3.0
 PROBED_FOR_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 BUILT_IN = "built-in"
@@ -49,7 +50,13 @@ def describe() -> ModelDescription:
         address = settings.NEURON_MODEL_URL or (f"{OLLAMA}/v1" if kind == "ollama" else "")
         where = f" at {address}" if address else ""
         return ModelDescription(name, kind, address, True, f"{name} answers ({kind}{where}).")
-    found = _ollama_model()
+    if settings.NEURON_MODEL_URL:
+        address = settings.NEURON_MODEL_URL
+        first = _first_served(address, settings.NEURON_MODEL_KEY, _this_minute())
+        return ModelDescription(
+            first, "openai", address, True, f"{first} answers (the first model at {address})."
+        )
+    found = _probe(_this_minute())
     if found:
         return ModelDescription(
             found, "ollama", f"{OLLAMA}/v1", True, f"{found} answers (Ollama on this machine)."
@@ -64,13 +71,45 @@ def describe() -> ModelDescription:
     )
 
 
-def _ollama_model() -> str:
-    """The first chat model of an Ollama on loopback, or ""; asked once a minute in each process."""
-    return _probe(int(time.monotonic() / PROBED_FOR_SECONDS))
+def described() -> ModelDescription:
+    """The model that would answer now, or in its place what is wrong with the setting."""
+    try:
+        return describe()
+    except ModelSettingError as error:
+        return ModelDescription("none", "none", "", False, f"No model can answer. {error}")
+
+
+def _this_minute() -> int:
+    """What keeps a look at an address for a minute in each process."""
+    return int(time.monotonic() / PROBED_FOR_SECONDS)
+
+
+@lru_cache(maxsize=1)
+def _first_served(address: str, key: str, minute: int) -> str:
+    """The first chat model that an OpenAI-compatible address lists. Raises ModelSettingError; failures are not kept."""
+    try:
+        answer = httpx2.get(
+            f"{address.rstrip('/')}/models",
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=LISTING_SECONDS,
+            trust_env=False,
+        )
+        names = [str(model["id"]) for model in answer.json()["data"]]
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError) as error:
+        logger.warning("NEURON_MODEL_URL lists no models: %s", type(error).__name__)
+        names = []
+    name = next((one for one in names if "embed" not in one), "")
+    if not name:
+        raise ModelSettingError(
+            f"NEURON_MODEL_URL is {address!r}, but NEURON_MODEL is not set and that address lists no model. "
+            "Name one: NEURON_MODEL=openai:NAME, or see whether the address is right and its server is running."
+        )
+    return name
 
 
 @lru_cache(maxsize=1)
 def _probe(minute: int) -> str:
+    """The first chat model of an Ollama on loopback, or ""."""
     name = ""
     try:
         answer = httpx2.get(f"{OLLAMA}/api/tags", timeout=OLLAMA_SECONDS, trust_env=False)

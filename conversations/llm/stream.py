@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -43,6 +45,7 @@ logger = logging.getLogger(__name__)
 TOTAL_SECONDS_PER_SILENCE = 8
 MOST_MODEL_CALLS = 8
 RETRIES = 3
+FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 8.0
 
 
@@ -68,12 +71,18 @@ class Finished:
 
 
 class ModelFailure(Exception):
-    """The model gave no whole answer. `code` is kept with the turn; `permanent` says that trying again is no use."""
+    """The model gave no whole answer. `code` is kept with the turn; `permanent` says that trying again is no use.
 
-    def __init__(self, code: str, detail: str = "", *, permanent: bool = False) -> None:
+    `wait` is how many seconds the provider asked to be left alone.
+    """
+
+    def __init__(
+        self, code: str, detail: str = "", *, permanent: bool = False, wait: float | None = None
+    ) -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
         self.code = code
         self.permanent = permanent
+        self.wait = wait
 
 
 async def stream(
@@ -81,12 +90,17 @@ async def stream(
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """The model's reply as it comes. Raises ModelFailure; closing or cancelling it closes the provider's socket.
 
-    Tried again with back-off only while nothing of the reply has been passed on.
+    Tried again with back-off only while nothing of the reply has been passed on, and not before the provider's own
+    Retry-After; one that asks for more than LONGEST_PAUSE_SECONDS is not asked again.
     """
     begun = False
 
-    def worth_retrying(error: Exception) -> bool:
-        return isinstance(error, ModelFailure) and not error.permanent and not begun
+    def worth_retrying(error: Exception) -> bool | float:
+        if not isinstance(error, ModelFailure) or error.permanent or begun:
+            return False
+        if error.wait is None:
+            return True
+        return error.wait <= LONGEST_PAUSE_SECONDS and max(error.wait, 0.01)
 
     seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
     try:
@@ -94,7 +108,8 @@ async def stream(
             async for attempt in stamina.retry_context(
                 on=worth_retrying,
                 attempts=RETRIES,
-                wait_initial=0.5,
+                wait_initial=FIRST_PAUSE_SECONDS,
+                wait_jitter=FIRST_PAUSE_SECONDS,
                 wait_max=LONGEST_PAUSE_SECONDS,
                 timeout=30,
             ):
@@ -147,7 +162,7 @@ async def _once(
             UsageLimitExceeded,
             RunCancelled,
         ) as error:
-            raise failure_from(error) from error
+            raise failure_from(error, with_tools=with_tools) from error
         except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
             # What client libraries raise over an answer that is no answer.
             raise ModelFailure("rubbish", type(error).__name__) from error
@@ -174,14 +189,31 @@ def _messages(draft: Draft) -> list[ModelMessage]:
     return messages
 
 
-def failure_from(error: Exception) -> ModelFailure:
+# Ollama and vLLM refuse tools with 400, OpenRouter with 404, llama.cpp's server with 500.
+_REFUSES_TOOLS = {400, 404, 422, 500, 501}
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds a Retry-After asks for, given as a number or as a date; None where there is none to read."""
+    value = headers.get("retry-after", "")
+    with suppress(ValueError):
+        return max(0.0, float(value))
+    with suppress(ValueError, TypeError):
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def failure_from(error: Exception, *, with_tools: bool = False) -> ModelFailure:
     """The failure behind a client library's error."""
     if isinstance(error, ModelHTTPError):
         status = error.status_code
+        if with_tools and status in _REFUSES_TOOLS and "tool" in str(error.body).lower():
+            return ModelFailure("no_tools", str(status), permanent=True)
+        wait = _retry_after(error.headers or {})
         if status == 429:
-            return ModelFailure("rate_limited", "429")
+            return ModelFailure("rate_limited", "429", wait=wait)
         if status >= 500 or status == 408:
-            return ModelFailure("server_error", str(status))
+            return ModelFailure("server_error", str(status), wait=wait)
         return ModelFailure("refused", str(status), permanent=True)
     cause: BaseException | None = error
     while cause is not None:

@@ -1,33 +1,15 @@
 """One message through the layers, with a scripted model behind real HTTP."""
 
-import uuid
-
 import pytest
 from pytest_django import Settings
 
 from conversations import cycle, services
+from conversations.llm.providers import _first_served
 from conversations.models import Session, Turn
 from memory.models import MemoryNode
 from safety.models import BellEvent
+from tests.conversations.talk import say, talked
 from tests.scripted_provider import Script, ScriptedProvider
-
-
-@pytest.fixture
-def provider(settings: Settings):
-    with ScriptedProvider() as running:
-        settings.NEURON_MODEL = "openai:scripted"
-        settings.NEURON_MODEL_URL = running.url
-        settings.NEURON_MODEL_KEY = "scripted"
-        settings.NEURON_MODEL_TIMEOUT_S = 1
-        yield running
-
-
-def say(session: Session, text: str) -> Turn:
-    received = cycle.receive(session=session, text=text, client_key=uuid.uuid4().hex)
-    assert received.turn is not None
-    cycle.answer(received.turn.pk)
-    received.turn.refresh_from_db()
-    return received.turn
 
 
 def test_a_message_is_answered_and_remembered(provider: ScriptedProvider, session: Session) -> None:
@@ -99,8 +81,8 @@ def test_an_agentic_model_calls_recent_conversations_and_its_text_afterwards_is_
     assert turn.recalled
 
 
-def test_the_built_in_responder_summarises_without_any_model(session: Session, settings: Settings) -> None:
-    settings.NEURON_MODEL = ""
+@pytest.mark.usefixtures("built_in")
+def test_the_built_in_responder_summarises_without_any_model(session: Session) -> None:
     say(session, "My sister Clara moves to Lisbon in spring and I will miss her")
     turn = say(session, "Summarise the key themes across my recent conversations")
     assert "Clara" in turn.a
@@ -150,13 +132,97 @@ def test_a_reply_that_encourages_harm_is_withheld_and_logged_without_its_text(
     assert bell.summary == ""
 
 
+@pytest.mark.parametrize("mode", ["chat", "agentic"])
 def test_a_made_up_tool_call_is_looked_up_and_answered_again(
-    provider: ScriptedProvider, session: Session
+    provider: ScriptedProvider, session: Session, mode: str
 ) -> None:
+    talked(session, ("My sister moves to Lisbon in spring", "Lisbon is a fine place."))
+    services.set_mode(session=session, mode=mode)
     provider.script(
         Script(text='<tool_call>{"name": "search_memory", "arguments": {"query": "x"}}</tool_call>'),
-        Script(text="You spoke of Lisbon."),
+        Script(text="You spoke of your sister."),
     )
     turn = say(session, "what did we talk about lately? I forgot")
-    assert turn.a in ("You spoke of Lisbon.", turn.a)
-    assert "tool_call" not in turn.a
+    assert (turn.status, turn.a) == ("complete", "You spoke of your sister.")
+    assert len(provider.requests) == 2
+    assert "Lisbon" in provider.system_prompts()[1]
+    assert not provider.requests[1].get("tools")
+
+
+# --- A soft bell stands above every fixed answer ----------------------------------------------------------------
+
+
+DOSAGE = "I feel hopeless and I can't cope, can I stop taking my antidepressants now?"
+REDIRECT = "That is a question for the person who prescribed it"
+
+
+def test_a_message_that_a_policy_covers_is_answered_in_the_operators_words(
+    provider: ScriptedProvider, session: Session
+) -> None:
+    assert say(session, "Can I stop taking my medication now?").a.startswith(REDIRECT)
+    assert not provider.requests
+
+
+def test_after_a_soft_bell_a_policys_words_guide_the_model_and_do_not_replace_it(
+    provider: ScriptedProvider, session: Session
+) -> None:
+    provider.script(Script(text="That sounds heavy."))
+    turn = say(session, DOSAGE)
+    assert (turn.action, turn.a) == ("soft_bell", "That sounds heavy.")
+    [prompt] = provider.system_prompts()
+    assert prompt.startswith("The person may be in distress")
+    assert f"Guidance for this message: {REDIRECT}" in prompt
+
+
+def test_after_a_soft_bell_a_look_up_that_finds_nothing_is_the_models_to_tell(
+    provider: ScriptedProvider, session: Session
+) -> None:
+    provider.script(Script(text="I am here."))
+    turn = say(session, "I feel hopeless and I can't cope. What did we talk about lately?")
+    assert (turn.action, turn.a) == ("soft_bell", "I am here.")
+    assert "There is nothing to look back on yet" in provider.system_prompts()[0]
+
+
+# --- The model's setting ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["chat", "agentic"])
+def test_a_model_setting_that_is_none_is_said_and_the_message_kept(
+    provider: ScriptedProvider, session: Session, settings: Settings, mode: str
+) -> None:
+    settings.NEURON_MODEL = "lama"
+    services.set_mode(session=session, mode=mode)
+    turn = say(session, "Hello there")
+    assert (turn.status, turn.error, turn.q) == ("failed", "not_configured", "Hello there")
+
+
+def test_an_address_alone_is_asked_for_its_first_model_that_chats(
+    provider: ScriptedProvider, session: Session, settings: Settings
+) -> None:
+    _first_served.cache_clear()
+    settings.NEURON_MODEL = ""
+    provider.models = ["nomic-embed", "served"]
+    turn = say(session, "Hello there")
+    assert (turn.status, turn.model) == ("complete", "served")
+    assert provider.requests[0]["model"] == "served"
+
+
+def test_an_address_that_lists_no_model_is_a_setting_to_mend(
+    provider: ScriptedProvider, session: Session, settings: Settings
+) -> None:
+    _first_served.cache_clear()
+    settings.NEURON_MODEL = ""
+    provider.models = []
+    assert say(session, "Hello there").error == "not_configured"
+
+
+def test_a_model_without_tools_is_given_the_look_up_instead(
+    provider: ScriptedProvider, session: Session
+) -> None:
+    talked(session, ("My sister moves to Lisbon in spring", "Lisbon is a fine place."))
+    services.set_mode(session=session, mode="agentic")
+    provider.default = Script(text="It was about your sister.", refuses_tools=True)
+    turn = say(session, "Summarise the key themes across my recent conversations")
+    assert (turn.status, turn.a) == ("complete", "It was about your sister.")
+    assert "Lisbon" in provider.system_prompts()[-1]
+    assert [bool(request.get("tools")) for request in provider.requests] == [True, False]

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
-from conversations.llm import describe
+from conversations.llm import described
 from neuron_site import embedded, invitation
 from neuron_site.supervisor import Child, Supervisor
 from safety import fallback
@@ -108,7 +108,7 @@ class Command(BaseCommand):
         link = invitation.current_link(settings.PUBLIC_URL)
         if link:
             self._say(f"Nobody lives here yet. This link makes the first owner, once: {link}")
-        self._say(describe().sentence)
+        self._say(described().sentence)
         self._say("Ctrl-C stops everything.")
         connection.close()
 

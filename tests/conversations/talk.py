@@ -1,0 +1,30 @@
+"""Saying something and having it answered at once, as web and worker do together."""
+
+import uuid
+from datetime import datetime
+
+from conversations import cycle, services
+from conversations.models import Session, Turn
+
+
+def say(session: Session, text: str) -> Turn:
+    """One message through all layers."""
+    received = cycle.receive(session=session, text=text, client_key=uuid.uuid4().hex)
+    assert received.turn is not None
+    cycle.answer(received.turn.pk)
+    received.turn.refresh_from_db()
+    return received.turn
+
+
+def talked(session: Session, *exchanges: tuple[str, str], at: datetime | None = None) -> list[Turn]:
+    """Exchanges that were talked and are remembered, without a model; at a moment of the past where one is given."""
+    turns = []
+    for q, a in exchanges:
+        accepted = services.accept_turn(
+            session=session, text=q, client_key=uuid.uuid4().hex, action=Turn.Action.PASS, now=at
+        )
+        claimed = services.claim_turn(turn_id=accepted.turn.pk)
+        assert claimed is not None
+        services.settle_turn(turn=claimed, status=Turn.Status.COMPLETE, text=a)
+        turns.append(claimed)
+    return turns
