@@ -19,8 +19,9 @@ def test_one_talks_stops_and_reads_without_javascript(visitor: Visitor) -> None:
     expect(page.locator("#turn-0 .words")).to_have_text("Hello")
     # Playwright's own text look-up passes over noscript.
     assert "Still answering" in page.locator("#turn-0").inner_text()
+    expect(page.locator("#turn-0 .reply")).to_contain_text("Slowly, then.")  # by the page's own reload
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator("#turn-0")).to_contain_text("You stopped this answer.")  # by the page's own reload
+    expect(page.locator("#turn-0")).to_contain_text("You stopped this answer.")
     page.get_by_role("button", name="Try again").click()
     expect(visitor.answered(0, page)).to_have_text("At once.")
     page.get_by_role("button", name="Earlier answer").click()
