@@ -38,6 +38,9 @@ LONGEST_MESSAGE = 100_000
 LONGEST_KEY = 64
 PROGRESS_SECONDS = 1.0
 RECENT_TURNS = 30
+# The built-in responder reads the prompt as a program does: it has no context to fill.
+BUILT_IN_TOKENS = 1_000_000
+BUILT_IN_TURNS = 1000
 SETTLE_TRIES = 20
 
 # Set when the worker is told to go: answers in flight are settled with what they have.
@@ -422,9 +425,7 @@ def _plan(turn: Turn) -> _Plan:
     if with_tools and intent.kind != intents.Kind.NONE:
         # The model has tools for look-ups; it gets what lies nearest all the same.
         intent = intents.Intent(intents.Kind.NONE, intent.window)
-    material = window.gather(
-        owner=turn.owner, session=turn.session, before=turn.turn_index, message=turn.q, intent=intent, tz=tz
-    )
+    material = _gather(turn, intent, tz)
     if material.fixed is not None and not soft_bell:
         return _Plan(material.fixed, None, None, notices)
     toolbox = (
@@ -439,10 +440,20 @@ def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:
     profile = services.profile_of(turn.owner)
     tz = zoneinfo.ZoneInfo(profile.time_zone)
     intent = intents.recognise(turn.q, now=timezone.now(), tz=tz)
-    material = window.gather(
-        owner=turn.owner, session=turn.session, before=turn.turn_index, message=turn.q, intent=intent, tz=tz
-    )
+    material = _gather(turn, intent, tz)
     return _draft(turn, profile, material, guidance=plan.guidance, with_tools=False)
+
+
+def _gather(turn: Turn, intent: intents.Intent, tz: zoneinfo.ZoneInfo) -> window.Material:
+    return window.gather(
+        owner=turn.owner,
+        session=turn.session,
+        before=turn.turn_index,
+        message=turn.q,
+        intent=intent,
+        tz=tz,
+        most_recent=window.MOST_RECENT_TURNS if llm.describe().configured else BUILT_IN_TURNS,
+    )
 
 
 def _draft(
@@ -464,7 +475,7 @@ def _draft(
         intent=head,
         guidance=guidance,
         with_tools=with_tools,
-        budget=settings.NEURON_PROMPT_TOKENS,
+        budget=settings.NEURON_PROMPT_TOKENS if llm.describe().configured else BUILT_IN_TOKENS,
         now=timezone.now(),
         tz=zoneinfo.ZoneInfo(profile.time_zone),
     )

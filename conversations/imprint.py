@@ -116,6 +116,24 @@ def system_prompt(
     return "\n\n".join(parts)
 
 
+def fitting(costs: Sequence[int], room: float, *, evenly: bool = False) -> list[int]:
+    """Which of them fit into the room: the first ones, or as many as fit spread evenly over all of them."""
+    count = len(costs)
+    while evenly and count:
+        step = (len(costs) - 1) / max(1, count - 1)
+        chosen = [round(place * step) for place in range(count)]
+        if sum(costs[at] for at in chosen) <= room:
+            return chosen
+        count = count * 9 // 10
+    first = []
+    for at, cost in enumerate(costs):
+        room -= cost
+        if room < 0:
+            break
+        first.append(at)
+    return first
+
+
 def prepare(
     *,
     imprint: Imprint | None,
@@ -141,15 +159,14 @@ def prepare(
     )
     left = budget - tokens(bare) - tokens(message)
     # A look-up is answered from memory, so memory may take most of the room; else the thread has the larger share.
-    for_passages = left * (0.8 if intent and intent["intent"] != "none" else 0.4)
-    kept: list[Passage] = []
-    for passage in passages:
-        cost = tokens(passage.as_line(tz))
-        if cost > for_passages:
-            break
-        kept.append(passage)
-        for_passages -= cost
-        left -= cost
+    look_up = intent is not None and intent["intent"] != "none"
+    costs = [tokens(passage.as_line(tz)) for passage in passages]
+    evenly = intent is not None and intent["intent"] == "this_conversation"
+    chosen = fitting(costs, left * (0.8 if look_up else 0.4), evenly=evenly)
+    kept = [passages[at] for at in chosen]
+    left -= sum(costs[at] for at in chosen)
+    if intent is not None and look_up and len(kept) < len(passages):
+        intent = intent | {"left_out": len(passages) - len(kept)}
     thread: list[tuple[str, str]] = []
     for q, a in reversed(history):
         cost = tokens(q) + tokens(a)

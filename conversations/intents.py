@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from memory.timewords import Window, find_window
+from memory.timewords import Window, asks_for_the_first, find_window
 
 
 class Kind(StrEnum):
@@ -21,11 +21,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A look-up: its kind, the window it names, and what it is about."""
+    """A look-up: its kind, the window it names, what it is about, and whether the first time is asked for."""
 
     kind: Kind
     window: Window | None = None
     topic: str = ""
+    oldest_first: bool = False
 
 
 _TALK = r"(?:conversations?|chats?|talks?|discussions?|messages|sessions)"
@@ -68,7 +69,9 @@ def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
     """The look-up a message asks for; Kind.NONE for ordinary talk. Messages over 600 characters are talk."""
     if len(text) > 600:
         return Intent(Kind.NONE)
-    window = find_window(text, now=now, tz=tz)
+    named = find_window(text, now=now, tz=tz)
+    # In a look-up a bare "Friday" is the last one.
+    window = named or find_window(text, now=now, tz=tz, loose=True)
     if _THIS.search(text):
         return Intent(Kind.THIS_CONVERSATION)
     if _THEMES.search(text):
@@ -78,13 +81,21 @@ def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
     about = _ABOUT.search(text)
     if about:
         topic = next(group for group in about.groups() if group)
+        if named is None and window is not None and not _stands_at_an_edge(window, text):
+            window = None  # "what did I say about the weekend in Lisbon"
         topic = _without(topic, window).strip(" ,.'\"")
         if topic.lower() in {"", "lately", "recently", "about", "to you", "you"}:
             return Intent(Kind.RECENT, window)
-        return Intent(Kind.ABOUT, window, topic)
+        return Intent(Kind.ABOUT, window, topic, asks_for_the_first(text))
     if window is not None and _WINDOWED.search(text):
         return Intent(Kind.RECENT, window)
-    return Intent(Kind.NONE, window)
+    # "Yesterday I went swimming" is talk; what fits it may be of any day.
+    return Intent(Kind.NONE)
+
+
+def _stands_at_an_edge(window: Window, text: str) -> bool:
+    start, end = window.span
+    return not text[:start].strip() or not text[end:].strip(" ?.!,")
 
 
 def _without(topic: str, window: Window | None) -> str:

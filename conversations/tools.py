@@ -1,20 +1,27 @@
 """What a model may look up. The person is bound here and never an argument, so that no model can name another."""
 
+import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.dateparse import parse_datetime
 
 from conversations import window
-from conversations.imprint import Passage
+from conversations.imprint import LONGEST_PASSAGE, Passage, fitting, tokens
 from conversations.models import Session, Turn
 from memory.models import MemoryNode
 
 MOST_RESULTS = 20
+# What one result may take of the room that is left for results, and what the last of many calls still gets.
+SHARE_OF_ROOM = 0.5
+LEAST_TOKENS = 400
+# A turn that is shortened to fit keeps this much of each side.
+LEAST_SIDE_BYTES = 120
 
 Result = dict[str, Any]
 
@@ -28,6 +35,7 @@ class Toolbox:
         self.before = before
         self.tz = tz
         self.used: list[Passage] = []
+        self.room = settings.NEURON_PROMPT_TOKENS
 
     def functions(self) -> list[Any]:
         """The tools in the order a model sees them."""
@@ -88,7 +96,10 @@ class Toolbox:
     def _recent(self, limit: int, since: str | None) -> list[Result] | Result:
         after: datetime | None = None
         if since:
-            after = parse_datetime(since)
+            try:
+                after = parse_datetime(since)
+            except ValueError:  # the form of a date, but no day there is
+                after = None
             if after is None:
                 return {"error": "since must be ISO 8601 with a time zone"}
         try:
@@ -99,21 +110,25 @@ class Toolbox:
         if after is not None:
             newest = newest.filter(occurred_at__gt=after)
         self.used += window.passages_of(list(newest.newest_first()[: min(limit, MOST_RESULTS)]), "recent")
-        return found
+        return self._fitted(found)
 
     def _search(self, query: str, limit: int) -> list[Result]:
         found = window.search(
             owner=self.owner, query=query, exclude=(self.session.pk, self.before), limit=_bounded(limit)
         )
         self.used += found
-        return [self._record(passage) for passage in found]
+        return self._fitted([self._record(passage) for passage in found])
 
     def _knowledge(self, query: str, limit: int) -> list[Result]:
         nodes = MemoryNode.objects.for_owner(self.owner).of_type(MemoryNode.NodeType.KNOWLEDGE)
-        return [
-            {"content": node.content, "date": node.occurred_at.astimezone(self.tz).date().isoformat()}
+        found = [
+            {
+                "content": node.content[:LONGEST_PASSAGE],
+                "date": node.occurred_at.astimezone(self.tz).date().isoformat(),
+            }
             for node in nodes.matching(query)[: _bounded(limit)]
         ]
+        return self._fitted(found)
 
     def _session(self, session_id: str | None) -> list[Result] | Result:
         session: Session | None = self.session
@@ -128,7 +143,7 @@ class Toolbox:
         turns = Turn.objects.in_thread(session)
         if session.pk == self.session.pk:
             turns = turns.filter(turn_index__lt=self.before)
-        return [
+        told = [
             {
                 "turn_index": turn.turn_index,
                 "created_at": turn.created_at.isoformat(),
@@ -137,6 +152,28 @@ class Toolbox:
             }
             for turn in turns
         ]
+        return self._fitted(told, evenly=True)
+
+    def _fitted(self, records: list[Result], *, evenly: bool = False) -> list[Result]:
+        """The records that fit into the room left for results, long ones shortened; the last one says what is missing.
+
+        `evenly`: of a whole session, turns from its beginning to its end.
+        """
+        share = max(LEAST_TOKENS, int(self.room * SHARE_OF_ROOM))
+        costs = [_cost(record) for record in records]
+        if sum(costs) > share:
+            each = share // len(records) if evenly else share // 4
+            records = [_shortened(record, each) for record in records]
+            chosen = fitting([_cost(record) for record in records], share, evenly=evenly)
+            left_out = len(records) - len(chosen)
+            records = [records[at] for at in chosen]
+            note = "Long texts were shortened to fit."
+            if left_out:
+                which = "spread evenly over the whole" if evenly else "the first of them"
+                note += f" {left_out} of {left_out + len(chosen)} did not fit; these are {which}."
+            records.append({"note": note})
+        self.room -= sum(_cost(record) for record in records)
+        return records
 
     def _record(self, passage: Passage) -> Result:
         return {
@@ -147,6 +184,25 @@ class Toolbox:
             "turn_index": passage.turn_index,
             "link": passage.link,
         }
+
+
+def _cost(record: Result) -> int:
+    return tokens(json.dumps(record, ensure_ascii=False))
+
+
+def _shortened(record: Result, most: int) -> Result:
+    """The record with q and a cut so that it takes about `most` tokens."""
+    if _cost(record) <= most:
+        return record
+    rest = _cost(record | {"q": "", "a": ""})
+    side = max(LEAST_SIDE_BYTES, (most - rest) * 4 // 2)
+    cut = {key: _cut(record[key], side) for key in ("q", "a") if key in record}
+    return record | cut
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    held = text.encode()
+    return text if len(held) <= most_bytes else held[:most_bytes].decode(errors="ignore") + " …"
 
 
 def _bounded(limit: int) -> int:

@@ -33,7 +33,14 @@ class Material:
 
 
 def gather(
-    *, owner: AbstractBaseUser, session: Session, before: int, message: str, intent: Intent, tz: ZoneInfo
+    *,
+    owner: AbstractBaseUser,
+    session: Session,
+    before: int,
+    message: str,
+    intent: Intent,
+    tz: ZoneInfo,
+    most_recent: int = MOST_RECENT_TURNS,
 ) -> Material:
     """Look up what the intent asks for, newest first for recent talk, best first for a topic."""
     head: dict[str, Any] = {"intent": str(intent.kind)}
@@ -41,6 +48,8 @@ def gather(
         head["window"] = intent.window.phrase
     if intent.topic:
         head["topic"] = intent.topic
+    if intent.oldest_first:
+        head["order"] = "oldest first"
     nodes = MemoryNode.objects.for_owner(owner).conversations()
     if intent.kind == Kind.THIS_CONVERSATION:
         turns = Turn.objects.in_thread(session).filter(turn_index__lt=before)
@@ -52,7 +61,7 @@ def gather(
         found = nodes
         if intent.window:
             found = found.occurred_between(intent.window.start, intent.window.end)
-        passages = passages_of(list(found.newest_first()[:MOST_RECENT_TURNS]), "recent")
+        passages = passages_of(list(found.newest_first()[:most_recent]), "recent")
         return Material(passages, head, None if passages else _nothing(owner, intent, tz))
     if intent.kind == Kind.ABOUT:
         passages = search(owner=owner, query=intent.topic, intent=intent, exclude=(session.pk, before))
@@ -76,7 +85,10 @@ def search(
     matching = nodes.matching(query)
     if exclude is not None:
         matching = matching.exclude(session_id=exclude[0])
-    return passages_of(list(matching[:limit]), "words")
+    found = list(matching[:limit])
+    if intent and intent.oldest_first:
+        found.sort(key=lambda node: (node.occurred_at, node.pk))
+    return passages_of(found, "words")
 
 
 def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:

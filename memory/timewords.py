@@ -1,6 +1,8 @@
 """Time words in a question, as a window on the calendar of the person who asks. Pure."""
 
+import calendar
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -36,15 +38,19 @@ class Window:
     span: tuple[int, int]
 
 
-def find_window(text: str, *, now: datetime, tz: ZoneInfo) -> Window | None:
-    """The first window that the text names, or None. "recently" and "lately" name none."""
+def find_window(text: str, *, now: datetime, tz: ZoneInfo, loose: bool = False) -> Window | None:
+    """The first window that the text names, or None. "recently" and "lately" name none.
+
+    `loose` takes a bare "Friday" and "the weekend" for the last one, too: right in a look-up, wrong in talk.
+    """
     today = now.astimezone(tz).date()
-    found: list[tuple[int, int, date, date]] = []
-    for pattern, resolve in _RULES:
+    found: list[_Found] = []
+    for pattern, resolve in (*_RULES, *_LOOSE_RULES) if loose else _RULES:
         for match in pattern.finditer(text):
             days = resolve(match, today)
             if days is not None:
                 found.append((match.start(), match.end(), *days))
+    found += _spans(found, text) + _since(found, text, today)
     if not found:
         return None
     # The earliest, and of those the longest: "last week" before "week", "12 May 2023" before "May".
@@ -68,6 +74,38 @@ def _midnight(day: date, tz: ZoneInfo) -> datetime:
 
 
 Days = tuple[date, date]
+_Found = tuple[int, int, date, date]
+
+
+def _spans(found: list[_Found], text: str) -> list[_Found]:
+    """ "between" one of the found and another: from the first day of the one to the last of the other."""
+    spans = []
+    for start, end, first, _ in found:
+        opening = re.search(r"\b(?:between|from)\s+$", text[:start], re.IGNORECASE)
+        for later_start, later_end, last, after in found:
+            between = text[end:later_start] if later_start > end else ""
+            if opening and re.fullmatch(r"\s+(?:and|to|until|till)\s+", between, re.IGNORECASE):
+                # "between 3 May and 10 May 2023", "from 20 December to 5 January": the first goes by the second.
+                begins = next(
+                    day for year in (last.year, last.year - 1) if (day := _in_year(first, year)) <= last
+                )
+                spans.append((opening.start(), later_end, begins, after))
+    return spans
+
+
+def _in_year(day: date, year: int) -> date:
+    last_of_month = calendar.monthrange(year, day.month)[1]
+    return date(year, day.month, min(day.day, last_of_month))
+
+
+def _since(found: list[_Found], text: str, today: date) -> list[_Found]:
+    """ "since" one of the found: from its first day until now."""
+    since = []
+    for start, end, first, _ in found:
+        word = re.search(r"\bsince\s+$", text[:start], re.IGNORECASE)
+        if word and first <= today:
+            since.append((word.start(), end, first, today + timedelta(days=1)))
+    return since
 
 
 def _month_number(name: str) -> int:
@@ -164,14 +202,48 @@ def _latest_year(today: date, month: int) -> int:
 
 
 def _named_day(match: re.Match[str], today: date) -> Days | None:
-    month = _month_number(match["month"])
+    if _is_the_verb(match):
+        return None
+    month, day = _month_number(match["month"]), int(match["day"])
+    # Without a year, the last such day there was: 29 February may be years back.
+    years = [int(match["year"])] if match["year"] else range(today.year, today.year - 9, -1)
+    for year in years:
+        with suppress(ValueError):
+            first = date(year, month, day)
+            if match["year"] or first <= today:
+                return first, first + timedelta(days=1)
+    return None
+
+
+def _is_the_verb(match: re.Match[str]) -> bool:
+    """ "you may 5 times do it", "step 3 may help": "may" beside a number is not always the month."""
+    if match["month"].lower() != "may" or match["year"]:
+        return False
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    if re.search(r"\b(?:i|you|we|he|she|it|they|this|that|who|one)\s+$", before, re.IGNORECASE):
+        return True
+    if match["month"] != "may" or re.search(
+        r"\b(?:on|since|before|after|by|until|till|from|between|and|to|of|the)\s+$", before, re.IGNORECASE
+    ):
+        return False
+    return not re.match(r"\s*(?:[?.!,;)]|$|(?:and|to|until|till)\b)", after, re.IGNORECASE)
+
+
+def _days_of_one_month(match: re.Match[str], today: date) -> Days | None:
+    """ "between 3 and 10 May"."""
+    named = _named_day(match, today)
+    if named is None:
+        return None
     try:
-        first = date(int(match["year"]) if match["year"] else today.year, month, int(match["day"]))
-        if not match["year"] and first > today:
-            first = first.replace(year=today.year - 1)
+        return named[0].replace(day=int(match["from"])), named[1]
     except ValueError:
         return None
-    return first, first + timedelta(days=1)
+
+
+def _last_weekend(match: re.Match[str], today: date) -> Days:
+    """The one that has begun last."""
+    first = today - timedelta(days=(today.weekday() - 5) % 7)
+    return first, first + timedelta(days=2)
 
 
 def _iso_day(match: re.Match[str], today: date) -> Days | None:
@@ -222,7 +294,14 @@ _RULES = (
     (_rule(rf"(?:the\s+)?(?:last|past|previous)\s+{_COUNT}\s+{_UNIT}"), _past_units),
     (_rule(rf"(?:the\s+)past\s+(?P<count>)?{_UNIT}"), _past_units),
     (_rule(rf"{_COUNT}\s+{_UNIT}\s+ago"), _ago),
-    (_rule(r"(?:on|last|this past)\s+(?P<weekday>" + "|".join(WEEKDAYS) + ")"), _weekday),
+    (
+        _rule(
+            r"(?:(?:on|last|this past)\s+|(?<=since )|(?<=between )|(?<=from ))(?P<weekday>"
+            + "|".join(WEEKDAYS)
+            + ")"
+        ),
+        _weekday,
+    ),
     (_rule(rf"since\s+{_MONTH}(?:\s+{_YEAR})?"), _since_month),
     (
         _rule(rf"(?:between|from)\s+{_MONTH}\s+(?:and|to|until)\s+{_ANY_MONTH}(?:\s+{_YEAR})?"),
@@ -233,6 +312,13 @@ _RULES = (
         _named_month,
     ),
     (_rule(rf"{_MONTH},?\s+{_YEAR}"), _named_month),
+    (
+        _rule(
+            r"(?:between|from)\s+(?:the\s+)?(?P<from>[0-3]?\d)(?:st|nd|rd|th)?\s+(?:and|to|until|till)\s+(?:the\s+)?"
+            rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"
+        ),
+        _days_of_one_month,
+    ),
     (_rule(rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _named_day),
     (_rule(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?"), _named_day),
     (_rule(r"(?:19|20)\d\d-\d\d-\d\d"), _iso_day),
@@ -244,4 +330,8 @@ _RULES = (
         _season,
     ),
     (_rule(rf"(?:in|during|of|all of)\s+{_YEAR}"), _year),
+)
+_LOOSE_RULES = (
+    (_rule(r"(?:(?:over|at|on|during)\s+)?the\s+weekend"), _last_weekend),
+    (_rule("(?P<weekday>" + "|".join(WEEKDAYS) + ")"), _weekday),
 )
