@@ -252,7 +252,7 @@ def _ensure_postgres(var: Path) -> str:
                 "-c",
                 "max_connections=200",
                 "-c",
-                "shared_buffers=256MB",
+                f"shared_buffers={_shared_buffers_mb()}MB",
                 "-c",
                 "jit=off",
             ],
@@ -269,6 +269,12 @@ def _ensure_postgres(var: Path) -> str:
             raise EmbeddedError(f"PostgreSQL did not start. {_disk_sentence()} Its last words are in {log}.")
         time.sleep(0.05)
     return url
+
+
+def _shared_buffers_mb() -> int:
+    """An eighth of the machine's memory, from 128 MB to 1 GB: what PostgreSQL keeps of the tables at hand."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(128, min(1024, memory // 8 // 2**20))
 
 
 def _initialise(initdb: Path, data: Path, account: int | None) -> None:

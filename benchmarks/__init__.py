@@ -1,0 +1,1 @@
+"""What Neuron costs, measured; the figures in docs/ come from here."""
