@@ -47,6 +47,7 @@ def measure(ids: list[int]) -> list[float]:
     """Milliseconds in the database of CALLS calls."""
     from django.contrib.auth.models import User
     from django.db import connection
+
     from memory.models import MemoryNode
 
     times = []
@@ -55,7 +56,7 @@ def measure(ids: list[int]) -> list[float]:
         query = MemoryNode.objects.for_owner(owner).recent_by_type("Conversation", 20)
         sql, parameters = query.query.sql_with_params()
         with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", parameters)  # noqa: S608 (our own query)
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", parameters)
             plan = cursor.fetchone()[0]
         plan = (json.loads(plan) if isinstance(plan, str) else plan)[0]
         if call >= WARM:

@@ -1,7 +1,6 @@
 """The whole of Neuron as real processes: web, worker and beat over loopback, with a scripted model.
 
-They work on a copy of the freshly migrated test database, so that nothing a test commits there is seen by
-tests that roll back. Tests that use the fixture `stack` may use the ORM: it then looks at the same database.
+They work on a database of their own, so that nothing a test commits there is seen by tests that roll back. Tests that use the fixture `stack` may use the ORM: it then looks at the same database.
 """
 
 import contextlib
@@ -17,12 +16,11 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+import psycopg
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, connections
-from django.db.backends.base.creation import TEST_DATABASE_PREFIX
-from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.scripted_provider import ScriptedProvider
@@ -78,6 +76,10 @@ class Stack:
         "worker": "-m celery -A neuron_site worker -P threads -c 16 --without-mingle --without-gossip",
         "beat": "-m celery -A neuron_site beat --schedule {folder}/beat",
     }
+
+    def migrate(self) -> None:
+        words = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+        subprocess.run(words, cwd=ROOT, env=self.environment, check=True)
 
     def start(self, *names: str) -> None:
         for name in names or tuple(self.COMMANDS):
@@ -156,19 +158,13 @@ def _looking_at(name: str) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _running_stack(
-    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+    static_files: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Stack, str]]:
-    with django_db_blocker.unblock():
-        # Where only tests of the stack were chosen, pytest-django makes no test database.
-        is_test = connection.settings_dict["NAME"].startswith(TEST_DATABASE_PREFIX)
-        made = [] if is_test else setup_databases(verbosity=0, interactive=False, aliases={"default"})
-        template = connection.settings_dict["NAME"]
-        name = f"{template}_stack"
-        connection.close()
-        connection.close_pool()
-        with connection._nodb_cursor() as cursor:
-            cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    name = "neuron_stack"
+    database_url = with_database(os.environ["DATABASE_URL"], name)
+    with psycopg.connect(with_database(os.environ["DATABASE_URL"], "postgres"), autocommit=True) as link:
+        link.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        link.execute(f"CREATE DATABASE {name}")
     redis_parts = urlsplit(settings.REDIS_URL)
     redis_url = (
         f"{settings.REDIS_URL.split('?')[0]}?db=9"
@@ -177,19 +173,18 @@ def _running_stack(
     )
     with ScriptedProvider() as provider:
         stack = Stack(
-            database_url=with_database(os.environ["DATABASE_URL"], name),
+            database_url=database_url,
             redis_url=redis_url,
             provider=provider,
             folder=tmp_path_factory.mktemp("stack"),
         )
         (stack.folder / "static").symlink_to(settings.STATIC_ROOT)
+        stack.migrate()
         stack.start()
         try:
             yield stack, name
         finally:
             stack.stop()
-            with django_db_blocker.unblock():
-                teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture

@@ -1,0 +1,249 @@
+"""Faults with real processes: whatever is killed or restarted, no turn is lost, none doubled, and each settles."""
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+import redis
+from django.conf import settings
+
+from conversations.models import Session, Turn
+from conversations.services import create_session
+from memory.models import MemoryNode
+from tests.scripted_provider import Script, ScriptedProvider
+from tests.stack import ROOT, Stack, wait_for
+
+pytestmark = pytest.mark.processes
+SLOW = Script(text="One sentence here. Another sentence there. And a third one now. ", piece=8, pause=0.3)
+
+
+def send(client: httpx.Client, session: Session, text: str, key: str = "") -> httpx.Response:
+    return client.post(
+        f"/sessions/{session.pk}/turns/", data={"text": text, "client_key": key or uuid.uuid4().hex}
+    )
+
+
+def settled(session: Session, count: int) -> bool:
+    turns = list(session.turns.all())
+    return len(turns) == count and all(turn.is_settled for turn in turns)
+
+
+def indexes(session: Session) -> list[int]:
+    return list(session.turns.order_by("turn_index").values_list("turn_index", flat=True))
+
+
+def test_a_message_is_answered_by_the_worker_and_remembered(stack: Stack) -> None:
+    person = stack.person()
+    session = create_session(owner=person)
+    with stack.signed_in(person) as client:
+        send(client, session, "hello")
+    wait_for(lambda: settled(session, 1), what="the answer")
+    turn = session.turns.get()
+    assert (turn.status, turn.a) == ("complete", "I hear you. Tell me more.")
+    assert MemoryNode.objects.for_owner(person).conversations().count() == 1
+
+
+def test_a_worker_killed_in_the_middle_of_an_answer_loses_nothing(stack: Stack) -> None:
+    stack.provider.default = SLOW
+    person = stack.person()
+    session = create_session(owner=person)
+    with stack.signed_in(person) as client:
+        send(client, session, "hello")
+        wait_for(lambda: session.turns.exclude(a="").exists(), what="the first sentence")
+        stack.kill("worker")
+        send(client, session, "are you there")
+    stack.provider.default = Script(text="Here I am.")
+    stack.start("worker")
+    wait_for(lambda: settled(session, 2), seconds=60, what="both turns settled")
+    first, second = session.turns.order_by("turn_index")
+    assert first.status == Turn.Status.INTERRUPTED
+    assert first.a.startswith("One sentence here.")
+    assert (second.status, second.a) == ("complete", "Here I am.")
+
+
+def test_a_web_process_killed_in_the_middle_of_a_stream_changes_nothing(stack: Stack) -> None:
+    stack.provider.default = SLOW
+    person = stack.person()
+    session = create_session(owner=person)
+    with stack.signed_in(person) as client:
+        send(client, session, "hello")
+        turn = wait_for(lambda: session.turns.first(), what="the turn")
+        assert isinstance(turn, Turn)
+        with client.stream("GET", f"/turns/{turn.pk}/stream") as stream:
+            next(stream.iter_bytes())
+            stack.kill("web")
+        stack.start("web")
+        wait_for(lambda: settled(session, 1), what="the answer")
+        page = client.get(f"/sessions/{session.pk}/").text
+    assert "And a third one now." in page
+
+
+def test_eight_clients_and_ten_equal_sendings_leave_no_gap_and_no_double(stack: Stack) -> None:
+    person = stack.person()
+    session = create_session(owner=person)
+    with stack.signed_in(person) as client, ThreadPoolExecutor(10) as pool:
+        list(pool.map(lambda number: send(client, session, f"message {number}"), range(8)))
+        answers = list(pool.map(lambda _: send(client, session, "the same", "one-key"), range(10)))
+    assert all(answer.status_code < 400 for answer in answers)
+    wait_for(lambda: settled(session, 9), seconds=60, what="nine settled turns")
+    assert indexes(session) == list(range(9))
+    assert {turn.status for turn in session.turns.all()} == {"complete"}
+
+
+def test_stop_closes_the_providers_connection_and_keeps_what_was_said(stack: Stack) -> None:
+    stack.provider.default = Script(text="One sentence here. " * 40, piece=8, pause=0.2)
+    person = stack.person()
+    session = create_session(owner=person)
+    with stack.signed_in(person) as client:
+        send(client, session, "hello")
+        wait_for(lambda: session.turns.exclude(a="").exists(), what="the first sentence")
+        turn = session.turns.get()
+        client.post(f"/turns/{turn.pk}/stop/")
+    wait_for(lambda: settled(session, 1), seconds=5, what="the stop")
+    wait_for(lambda: stack.provider.closed_by_client, seconds=3, what="the closed socket")
+    assert session.turns.get().status == "stopped"
+
+
+@pytest.fixture
+def household(tmp_path: Path) -> Iterator[Stack]:
+    """A Neuron of its own, on servers of its own that may be killed."""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")
+    }
+    environment["NEURON_VAR"] = str(tmp_path)
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import os, sys, time; from neuron_site import embedded; embedded.ensure(); "
+            "print(os.environ['DATABASE_URL'], os.environ['REDIS_URL'], flush=True); sys.stdin.read()",
+        ],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    database_url, redis_url = holder.stdout.readline().split()
+    with ScriptedProvider() as provider:
+        stack = Stack(database_url=database_url, redis_url=redis_url, provider=provider, folder=tmp_path)
+        (tmp_path / "static").symlink_to(settings.STATIC_ROOT)
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=stack.environment, check=True
+        )
+        stack.start()
+        try:
+            yield stack
+        finally:
+            stack.stop()
+            assert holder.stdin is not None
+            holder.stdin.close()
+            holder.wait(timeout=30)
+
+
+def api_session(stack: Stack) -> tuple[httpx.Client, str]:
+    """A person made by the one-time link, and a session of theirs."""
+    made = subprocess.run(
+        [
+            sys.executable,
+            "manage.py",
+            "shell",
+            "-v",
+            "0",
+            "-c",
+            "from django.contrib.auth.models import User; from conversations.services import create_session; "
+            "person = User.objects.create_user('person', password='correct horse battery'); "
+            "print('session', create_session(owner=person).pk)",
+        ],
+        cwd=ROOT,
+        env=stack.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    class Person:
+        username = "person"
+
+    return stack.signed_in(Person()), made.stdout.split("session ")[1].strip()  # type: ignore[arg-type]
+
+
+def rows(stack: Stack) -> list[tuple[int, str]]:
+    with psycopg.connect(stack.environment["DATABASE_URL"]) as link:
+        return link.execute(
+            "SELECT turn_index, status FROM conversations_turn ORDER BY turn_index"
+        ).fetchall()
+
+
+def all_settled(stack: Stack, count: int) -> bool:
+    found = rows(stack)
+    return len(found) == count and all(status not in ("pending", "answering") for _, status in found)
+
+
+def pid_in(path: Path) -> int:
+    return int(path.read_text().split("\n", 1)[0])
+
+
+def test_valkey_and_postgresql_restarted_under_way_lose_no_turn(household: Stack) -> None:
+    client, session = api_session(household)
+
+    def post(text: str) -> int:
+        data = {"text": text, "client_key": uuid.uuid4().hex}
+        return client.post(f"/sessions/{session}/turns/", data=data).status_code
+
+    assert post("before anything") < 400
+    wait_for(lambda: all_settled(household, 1), what="the first answer")
+
+    # Valkey is killed and comes back: what was posted meanwhile is answered by the sweeper.
+    os.kill(pid_in(household.folder / "valkey" / "valkey.pid"), signal.SIGKILL)
+    assert post("while the broker is away") < 400
+    restart(household, "valkey")
+    wait_for(lambda: all_settled(household, 2), seconds=60, what="the turn posted without a broker")
+
+    # PostgreSQL is restarted in the middle of an answer.
+    household.provider.default = SLOW
+    assert post("while the database restarts") < 400
+    wait_for(lambda: len(household.provider.requests) >= 3, what="the model asked")
+    os.kill(pid_in(household.folder / "postgres" / "postmaster.pid"), signal.SIGINT)
+    restart(household, "postgres")
+    wait_for(lambda: all_settled(household, 3), seconds=60, what="the turn answered over the restart")
+    assert [index for index, _ in rows(household)] == [0, 1, 2]
+    assert {status for _, status in rows(household)} <= {"complete", "interrupted"}
+    client.close()
+
+
+def restart(stack: Stack, server: str) -> None:
+    """Start a bundled server of the household again, as the next command would."""
+    environment = {
+        name: value for name, value in stack.environment.items() if name not in ("DATABASE_URL", "REDIS_URL")
+    }
+
+    def alive() -> bool:
+        if server == "valkey":
+            try:
+                return bool(redis.Redis.from_url(stack.environment["REDIS_URL"]).ping())
+            except redis.exceptions.RedisError:
+                return False
+        try:
+            psycopg.connect(stack.environment["DATABASE_URL"], connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    wait_for(lambda: not alive(), what=f"the end of {server}")
+    subprocess.run(
+        [sys.executable, "-c", "from neuron_site import embedded; embedded.ensure()"],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+    )
+    wait_for(alive, what=f"{server} again")
