@@ -120,6 +120,31 @@ def _join_users(var: Path) -> None:
     atexit.register(_leave, var, os.getpid())
 
 
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def tend() -> list[str]:
+    """Start bundled servers of ours again that have gone; returns the names of those.
+
+    For the supervisor, every few seconds: without it a database that was killed would stay away.
+    """
+    for process in _started:
+        process.poll()  # a child that is not reaped would seem to live
+    revived = []
+    for var in _memberships:
+        bundled = os.environ.get("DATABASE_URL", ""), os.environ.get("REDIS_URL", "")
+        for name, url, pid_file, start in (
+            ("postgres", bundled[0], var / "postgres" / "postmaster.pid", _ensure_postgres),
+            ("valkey-server", bundled[1], var / "valkey" / "valkey.pid", _ensure_valkey),
+        ):
+            ours = quote(str(socket_folder(var)), safe="") in url or quote(str(socket_folder(var))) in url
+            if ours and _running(pid_file, name) is None:
+                with _starting(var):
+                    start(var)
+                revived.append(name)
+    return revived
+
+
 def _leave(var: Path, joined_as: int) -> None:
     if var not in _memberships or os.getpid() != joined_as:
         return  # a forked child leaves nothing that its parent joined
@@ -246,6 +271,8 @@ def _ensure_postgres(var: Path) -> str:
         if shutil.disk_usage(var).free < LEAST_FREE_BYTES:
             raise EmbeddedError(_disk_sentence())
         _initialise(binaries / "initdb", data, account)
+    if _wait_for_the_one_before(sockets, data):
+        return url
     log = var / "postgres.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -273,12 +300,25 @@ def _ensure_postgres(var: Path) -> str:
             start_new_session=True,
             **account,
         )
+    _started.append(process)
     until = time.monotonic() + START_SECONDS
     while not _postgres_answers(sockets, data):
         if process.poll() is not None or time.monotonic() > until:
             raise EmbeddedError(f"PostgreSQL did not start. {_disk_sentence()} Its last words are in {log}.")
         time.sleep(0.05)
     return url
+
+
+def _wait_for_the_one_before(sockets: Path, data: Path) -> bool:
+    """Whether a server on this data answers after all: one that is starting or stopping is waited for."""
+    until = time.monotonic() + START_SECONDS
+    while (pid := _running(data / "postmaster.pid", "postgres")) is not None:
+        if _postgres_answers(sockets, data):
+            return True
+        if time.monotonic() > until:
+            raise EmbeddedError(f"PostgreSQL (process {pid}) runs but does not answer. End it: kill {pid}")
+        time.sleep(0.1)
+    return False
 
 
 def _shared_buffers_mb() -> int:
@@ -362,6 +402,7 @@ def _ensure_valkey(var: Path) -> str:
         cwd="/",
         start_new_session=True,
     )
+    _started.append(process)
     (data / "valkey.pid").write_text(str(process.pid))
     until = time.monotonic() + START_SECONDS
     while not _valkey_answers(address, data):

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from neuron_site import embedded
 from neuron_site.env import BASE_DIR
 
 STOP_SECONDS = 7
 LONGEST_PAUSE = 30.0
+SERVER_SECONDS = 2.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -52,6 +54,7 @@ class Supervisor:
         self.children = children
         self.say = say
         self.stopping = False
+        self._servers_due = 0.0
 
     def run(self) -> None:
         signal.signal(signal.SIGINT, self._ask_to_stop)
@@ -61,11 +64,22 @@ class Supervisor:
         while not self.stopping:
             for child in self.children:
                 self._look_after(child)
+            self._tend_servers()
             time.sleep(0.2)
         self._stop()
 
     def _ask_to_stop(self, *_: object) -> None:
         self.stopping = True
+
+    def _tend_servers(self) -> None:
+        if time.monotonic() < self._servers_due:
+            return
+        self._servers_due = time.monotonic() + SERVER_SECONDS
+        try:
+            for name in embedded.tend():
+                self.say(f"The bundled {name} had ended and was started again.")
+        except embedded.EmbeddedError as error:
+            self.say(f"A bundled server cannot be started: {error}")
 
     def _look_after(self, child: Child) -> None:
         now = time.monotonic()
