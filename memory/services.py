@@ -170,6 +170,13 @@ def delete_session_nodes(*, owner: AbstractBaseUser, session_id: UUID) -> int:
     return delete_nodes(owner=owner, node_ids=list(ids))
 
 
+def retry_dead_jobs(*, job_ids: Iterable[int]) -> int:
+    """Make dead mirror jobs due again, their tries forgotten. Returns how many were dead."""
+    return MirrorJob.objects.filter(pk__in=list(job_ids), state=MirrorJob.State.DEAD).update(
+        state=MirrorJob.State.WAITING, tries=0, due_at=timezone.now(), last_error=""
+    )
+
+
 def enqueue_node(node: MemoryNode) -> None:
     """Put the node's present version into the outbox, inside the caller's transaction."""
     _enqueue(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
 
 from neuron_site import env
 
@@ -55,6 +56,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "neuron_site.middleware.AdminContentSecurity",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -287,4 +289,6 @@ UNFOLD = {
     "SITE_SYMBOL": "neurology",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("neuron.svg")}],
+    "DASHBOARD_CALLBACK": "safety.admin.dashboard",
 }
