@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from django.conf import settings
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from neuron_site.problems import Problem
 from safety.normalise import replace_unstorable
 
 DEEPEST = 50
+
+
+class TooLarge(APIException):
+    """Not a `Problem`: that module imports DRF's views, which import this one by its setting."""
+
+    status_code = 413
+    default_code = "too_large"
 
 
 class JSONParser(BaseParser):
@@ -29,10 +35,8 @@ class JSONParser(BaseParser):
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         content = stream.read(limit + 1)
         if len(content) > limit:
-            raise Problem(
-                status_code=413,
-                code="too_large",
-                detail=f"The body is larger than {limit:,} bytes. Nothing was changed. Send it in smaller parts.",
+            raise TooLarge(
+                f"The body is larger than {limit:,} bytes. Nothing was changed. Send it in smaller parts."
             )
         try:
             found = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite)
