@@ -4,18 +4,17 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo
 
 from conversations.imprint import BEGIN_MEMORY, END_MEMORY, GUIDANCE, PROMPTS
+from conversations.llm import words
 from safety.directives import wellbeing_directive
 
 NO_MODEL = (
@@ -26,13 +25,8 @@ NO_MODEL = (
 )
 MOST_SESSIONS_TOLD = 8
 MOST_QUOTES = 6
-QUOTE_LENGTH = 160
-
-_WORD = re.compile(r"[^\W\d_]{3,}(?:['’][^\W\d_]+)?")
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_COMMON = frozenset(
-    (Path(__file__).resolve().parent.parent / "data" / "common_words.txt").read_text(encoding="utf-8").split()
-)
+MOST_TERMS = 3
+MOST_THEMES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,7 @@ def _look_up(head: dict[str, Any], exchanges: list[Exchange]) -> str:
         case "this_conversation":
             return _in_order(exchanges)
         case "about":
-            return _found(exchanges, str(head.get("topic", "")))
+            return _found(exchanges, str(head.get("topic", "")), oldest_first="order" in head)
         case _:
             return ""
 
@@ -111,154 +105,142 @@ def read_memory(system: str) -> tuple[dict[str, Any], list[Exchange]]:
     ]
 
 
-def _by_session(exchanges: list[Exchange]) -> dict[str, list[Exchange]]:
+def _by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
     """Newest session first, each in the order it was talked."""
     sessions: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
         sessions[one.link.split("#")[0]].append(one)
-    return {link: list(reversed(told)) for link, told in sessions.items()}
-
-
-def _terms(text: str) -> list[str]:
-    """Content words, and pairs of content words that stand side by side."""
-    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
-    single = [word for word in words if word not in _COMMON and len(word) > 3]
-    pairs = [
-        f"{one} {two}"
-        for one, two in pairwise(words)
-        if one not in _COMMON and two not in _COMMON and len(one) > 3 and len(two) > 3
-    ]
-    return single + pairs
-
-
-def _distinctive(told: list[Exchange], spread: Counter[str], sessions: int, count: int) -> list[str]:
-    """The terms that this session has and others have not: frequency × log of how few sessions hold it."""
-    here = Counter(term for one in told for term in _terms(f"{one.q}\n{one.a}"))
-    score = {
-        term: (1 + math.log(times)) * math.log(1 + sessions / spread[term]) * (1.6 if " " in term else 1)
-        for term, times in here.items()
-        if times > 1 or len(told) < 3
-    }
-    return _without_parts(sorted(score, key=lambda term: (-score[term], term)), count)
-
-
-def _without_parts(terms: list[str], count: int) -> list[str]:
-    """The first `count` terms, none of which is part of, or nearly the same as, one before it."""
-    chosen: list[str] = []
-    for term in terms:
-        stems = {word.rstrip("s") for word in term.split()}
-        if any(stems & {word.rstrip("s") for word in other.split()} for other in chosen):
-            continue
-        chosen.append(term)
-        if len(chosen) == count:
-            break
-    return chosen
+    return [list(reversed(told)) for told in sessions.values()]
 
 
 def _digest(exchanges: list[Exchange], window: str) -> str:
-    """What was talked about: each conversation, newest first, and what recurs over them."""
+    """What was talked about: what recurs, then each conversation, newest first, with a sentence of the person's."""
     sessions = _by_session(exchanges)
-    spread: Counter[str] = Counter()
-    for told in sessions.values():
-        spread.update({term for one in told for term in _terms(f"{one.q}\n{one.a}")})
-    recurring = _without_parts(
-        [
-            term
-            for term, times in sorted(
-                spread.items(), key=lambda item: (-item[1] * (1.8 if " " in item[0] else 1), item[0])
-            )
-            if times > 1
-        ],
-        6,
-    )
+    talk = words.study([[(one.q, one.a) for one in told] for told in sessions])
     parts = [_opening(sessions, window)]
-    if recurring and len(sessions) > 2:
-        parts.append("What comes up again and again: " + _listed([f"**{term}**" for term in recurring]) + ".")
+    recurring = _recurring(sessions, talk)
+    if recurring:
+        parts.append("What comes up again and again:\n\n" + "\n".join(recurring))
+    parts.append("The conversations:\n\n" if recurring else "")
     lines = []
-    for told in list(sessions.values())[:MOST_SESSIONS_TOLD]:
-        about = _distinctive(told, spread, len(sessions), 4)
-        quote = _best_quote([one.q for one in told], about)
-        line = f"- **{told[-1].day}**, [{_name(told)}]({told[0].link})"
-        if about:
-            line += f": {_listed(about)}."
-        if quote:
-            line += f" You said: “{quote}”"
-        lines.append(line)
-    parts.append("\n".join(lines))
+    for at, told in enumerate(sessions[:MOST_SESSIONS_TOLD]):
+        lines.append(_session_line(told, [talk.spelling[term] for term in _telling(talk, at)]))
+    parts[-1] += "\n".join(lines)
     left = len(sessions) - MOST_SESSIONS_TOLD
     if left > 0:
-        parts.append(f"And {left} more before that.")
+        parts.append(f"And {left} more before {'that' if left > 1 else 'them'}.")
     return "\n\n".join(parts)
 
 
-def _opening(sessions: dict[str, list[Exchange]], window: str) -> str:
+def _telling(talk: words.Talk, at: int) -> list[str]:
+    """The terms that this session has more than others: weight × log of how few sessions hold it."""
+    sessions = len(talk.weights)
+    score = {
+        term: (1 + math.log(weight))
+        * math.log(1 + sessions / talk.spread[term])
+        * (1.4 if " " in term else 1)
+        for term, weight in talk.weights[at].items()
+        if weight >= 1 and (weight >= 1.5 or " " not in term)
+    }
+    return words.without_parts(sorted(score, key=lambda term: (-score[term], term)), MOST_TERMS)
+
+
+def _recurring(sessions: list[list[Exchange]], talk: words.Talk) -> list[str]:
+    """One line for each theme of several sessions: in how many, and the last time."""
+    if len(sessions) < 3:
+        return []
+    total: Counter[str] = Counter()
+    for weights in talk.weights:
+        total.update(weights)
+    least = 3 if len(sessions) > 5 else 2
+    score = {
+        term: times * (2.0 if " " in term else 1) + math.log(1 + total[term])
+        for term, times in talk.spread.items()
+        if times >= (2 if " " in term else least)
+    }
+    themes = words.without_parts(sorted(score, key=lambda term: (-score[term], term)), MOST_THEMES)
+    lines = []
+    for term in themes:
+        last = next(told for told, weights in zip(sessions, talk.weights, strict=True) if term in weights)
+        at, _ = words.quote([f"{one.q}\n{one.a}" for one in last], [term])
+        lines.append(
+            f"- **{_plain(talk.spelling[term])}**, in {talk.spread[term]} conversations, "
+            f"last on [{last[at].day}]({last[at].link})"
+        )
+    return lines
+
+
+def _session_line(told: list[Exchange], about: list[str]) -> str:
+    at, said = words.quote([one.q for one in told], about)
+    line = f"- **{told[at].day}**: [{_name(told, about)}]({told[at].link})."
+    return f"{line} You said: “{_plain(said)}”" if said else line
+
+
+def _opening(sessions: list[list[Exchange]], window: str) -> str:
     count = len(sessions)
-    first = list(sessions.values())[-1][0].day
-    newest = next(iter(sessions.values()))[-1].day
+    first, newest = sessions[-1][0].day, sessions[0][-1].day
     between = f"on {newest}" if first == newest else f"between {first} and {newest}"
     conversations = "one conversation" if count == 1 else f"{count} conversations"
-    named = f" ({window})" if window else ""
-    return f"From memory, without a language model: {conversations} {between}{named}, the newest first."
+    named = f" ({_plain(window)})" if window else ""
+    return f"This is what I remember, out of {conversations} {between}{named}, the newest first."
 
 
-def _name(told: list[Exchange]) -> str:
-    name = told[0].title or _shortened(told[0].q, 60) or "a conversation"
-    return re.sub(r"([\[\]])", r"\\\1", name)
+def _name(told: list[Exchange], about: Sequence[str] = ()) -> str:
+    """The session by its title, unless that only repeats how it began: then by what was in it."""
+    title, begun = told[0].title.rstrip("…. "), " ".join(told[0].q.split())
+    if title and not begun.startswith(title) and not words.is_greeting(title):
+        return _plain(told[0].title)
+    name = _listed(list(about)) or title or _shortened(begun, 60) or "a conversation"
+    return _plain(name[0].upper() + name[1:])
 
 
 def _in_order(exchanges: list[Exchange]) -> str:
     told = [one for one in exchanges if one.q]
-    spread: Counter[str] = Counter(term for one in told for term in set(_terms(one.q)))
-    about = _distinctive(told, Counter(dict.fromkeys(spread, 1)), 1, 6)
-    parts = [
-        f"This conversation so far, {len(told)} {'exchange' if len(told) == 1 else 'exchanges'} in order:"
-    ]
+    talk = words.study([[(one.q, one.a)] for one in told])
+    total: Counter[str] = Counter()
+    for weights in talk.weights:
+        total.update(weights)
+    telling = sorted(total, key=lambda term: (-total[term] * (1.4 if " " in term else 1), term))
+    about = [talk.spelling[term] for term in words.without_parts(telling, MOST_TERMS)]
+    number = "1 exchange" if len(told) == 1 else f"{len(told)} exchanges"
+    parts = [f"This conversation so far, {number} in order:"]
     if about:
-        parts.append(f"It was about {_listed([f'**{term}**' for term in about])}.")
+        parts.append(f"It was about {_listed([f'**{_plain(term)}**' for term in about])}.")
     parts.append(
         "\n".join(
-            f"{number}. [{one.day}]({one.link}): “{_shortened(one.q, QUOTE_LENGTH)}”"
+            f"{number}. [{one.day}]({one.link}): “{_plain(_shortened(one.q, words.QUOTE_LENGTH))}”"
             for number, one in enumerate(told, 1)
         )
     )
     return "\n\n".join(parts)
 
 
-def _found(exchanges: list[Exchange], topic: str) -> str:
-    words = set(_terms(topic)) or {word.lower() for word in _WORD.findall(topic)}
+def _found(exchanges: list[Exchange], topic: str, *, oldest_first: bool) -> str:
+    wanted = words.keys(topic)
     lines = []
     for one in exchanges[:MOST_QUOTES]:
-        said = _best_quote([one.q], list(words))
-        line = f"- **{one.day}**, [{_name([one])}]({one.link}): “{said or _shortened(one.q, QUOTE_LENGTH)}”"
-        heard = _best_quote([one.a], list(words), needed=True)
-        if heard:
-            line += f" I answered: “{heard}”"
+        _, said = words.quote([one.q], wanted)
+        quoted = _plain(said or _shortened(one.q, words.QUOTE_LENGTH))
+        line = f"- **{one.day}**, [{_name([one])}]({one.link}): “{quoted}”"
+        _, heard = words.quote([one.a], wanted)
+        if set(words.keys(heard)) & set(wanted):
+            line += f" I answered: “{_plain(heard)}”"
         lines.append(line)
-    return f"What I find about {topic}, the closest first:\n\n" + "\n".join(lines)
+    order = "the earliest" if oldest_first else "the closest"
+    return f"What I find about {_plain(topic)}, {order} first:\n\n" + "\n".join(lines)
 
 
-def _best_quote(texts: list[str], terms: list[str], *, needed: bool = False) -> str:
-    """The sentence that holds most of the terms; `needed`: none where no sentence holds any."""
-    words = {word for term in terms for word in term.split()}
-    best, best_score = "", 0.0
-    for text in texts:
-        for sentence in _SENTENCE.findall(text):
-            said = sentence.strip()
-            held = sum(
-                1 for word in _WORD.findall(said.lower()) if word in words or word.rstrip("s") in words
-            )
-            score = held + min(len(said), QUOTE_LENGTH) / 1000 - (0.5 if said.endswith("?") else 0)
-            if len(said) > 12 and score > best_score and (held or not needed):
-                best, best_score = said, score
-    return _shortened(best, QUOTE_LENGTH)
+def _plain(text: str) -> str:
+    """Text that stands in Markdown as it is."""
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
 
 
 def _shortened(text: str, length: int) -> str:
-    line = " ".join(text.split())
+    line = words.plain(text)
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
 
 
-def _listed(words: list[str]) -> str:
-    if len(words) < 2:
-        return "".join(words)
-    return ", ".join(words[:-1]) + " and " + words[-1]
+def _listed(terms: list[str]) -> str:
+    if len(terms) < 2:
+        return "".join(terms)
+    return ", ".join(terms[:-1]) + " and " + terms[-1]
