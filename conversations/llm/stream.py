@@ -1,7 +1,9 @@
 """One answer of a model, piece by piece, with every way it can fail turned into one error."""
 
 import asyncio
+import json
 import logging
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -103,27 +105,25 @@ async def stream(
         return error.wait <= LONGEST_PAUSE_SECONDS and max(error.wait, 0.01)
 
     seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
-    try:
-        async with asyncio.timeout(seconds * TOTAL_SECONDS_PER_SILENCE):
-            async for attempt in stamina.retry_context(
-                on=worth_retrying,
-                attempts=RETRIES,
-                wait_initial=FIRST_PAUSE_SECONDS,
-                wait_jitter=FIRST_PAUSE_SECONDS,
-                wait_max=LONGEST_PAUSE_SECONDS,
-                timeout=30,
-            ):
-                with attempt:
-                    async with aclosing(_once(draft, toolbox, seconds)) as events:
-                        async for event in events:
-                            begun = begun or not isinstance(event, Finished)
-                            yield event
-    except TimeoutError as error:
-        raise ModelFailure("timeout", "the answer took too long") from error
+    # Not asyncio.timeout: it belongs to the task that entered it, and each piece may be asked for by another task.
+    ends_at = time.monotonic() + seconds * TOTAL_SECONDS_PER_SILENCE
+    async for attempt in stamina.retry_context(
+        on=worth_retrying,
+        attempts=RETRIES,
+        wait_initial=FIRST_PAUSE_SECONDS,
+        wait_jitter=FIRST_PAUSE_SECONDS,
+        wait_max=LONGEST_PAUSE_SECONDS,
+        timeout=30,
+    ):
+        with attempt:
+            async with aclosing(_once(draft, toolbox, seconds, ends_at)) as events:
+                async for event in events:
+                    begun = begun or not isinstance(event, Finished)
+                    yield event
 
 
 async def _once(
-    draft: Draft, toolbox: Toolbox | None, silence: float
+    draft: Draft, toolbox: Toolbox | None, silence: float, ends_at: float
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """One exchange with the provider, over a client of its own."""
     try:
@@ -146,7 +146,7 @@ async def _once(
             ) as events:
                 iterator = aiter(events)
                 while True:
-                    async with asyncio.timeout(silence):
+                    async with asyncio.timeout(min(silence, ends_at - time.monotonic())):
                         event: Any = await anext(iterator, None)
                     if event is None:
                         break
@@ -154,7 +154,9 @@ async def _once(
                     if piece is not None:
                         yield piece
         except TimeoutError as error:
-            raise ModelFailure("timeout", f"nothing for {silence:.0f} s") from error
+            late = time.monotonic() >= ends_at
+            detail = "the answer took too long" if late else f"nothing for {silence:.0f} s"
+            raise ModelFailure("timeout", detail, permanent=late) from error
         except (
             ModelAPIError,
             httpx2.HTTPError,
@@ -223,6 +225,8 @@ def failure_from(error: Exception, *, with_tools: bool = False) -> ModelFailure:
             return ModelFailure("timeout")
         if isinstance(cause, httpx2.RemoteProtocolError | httpx2.ReadError):
             return ModelFailure("cut_off")
+        if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
+            return ModelFailure("rubbish", type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, ModelAPIError):
         return ModelFailure("cut_off", type(error).__name__)
