@@ -1,5 +1,6 @@
 """How the pages look and handle: axe, the keyboard, phone width, large text, and finding one's way."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 from conversations.models import ImportedChat, ImportJob, Session, Turn
 from safety.models import BellEvent
 from tests.browser.conftest import Visitor, orm
+from tests.conversations.exports import walk
 from tests.scripted_provider import Script
 
 pytestmark = pytest.mark.browser
@@ -231,3 +233,16 @@ def test_nothing_is_loaded_from_another_host(session: Session, visitor: Visitor)
     for path in ("/", f"/sessions/{session.pk}/", "/settings/", "/about/"):
         visitor.open(path)
     assert all(url.startswith((visitor.stack.url, "data:")) for url in asked)
+
+
+def test_chats_are_brought_along_with_a_report_and_keep_their_dates(visitor: Visitor) -> None:
+    page = visitor.open("/import/")
+    export = json.dumps([walk("one"), walk("two")]).encode()
+    page.get_by_label("The export").set_input_files(
+        {"name": "conversations.json", "mimeType": "application/json", "buffer": export}
+    )
+    page.get_by_role("button", name="Bring them along").click()
+    expect(page.locator(".counts")).to_contain_text("2 imported")
+    expect(page.locator("progress")).to_have_count(0)
+    page.get_by_role("link", name="Walk one").first.click()
+    expect(page.locator("main")).to_contain_text("13 May 2023")
