@@ -1,5 +1,6 @@
 """The stream of an answer: it only reads, ends at once for a settled turn, and keeps private what is private."""
 
+import asyncio
 from uuid import uuid4
 
 import pytest
@@ -8,8 +9,10 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+import conversations.stream
 from conversations.models import Session, Turn
 from conversations.stream import Publisher
+from conversations.views import stream
 
 
 @pytest.fixture
@@ -63,38 +66,22 @@ def test_a_settled_turn_is_answered_at_once_with_its_final_html_then_done(owner:
     assert response["X-Accel-Buffering"] == "no"
 
 
-def test_what_the_worker_publishes_comes_as_snapshots_of_the_whole_sanitised_reply(
-    owner: User, turn: Turn
-) -> None:
-    Turn.objects.update(status="complete", a="One. Two.")
+def test_what_the_worker_publishes_comes_as_snapshots_of_the_whole_sanitised_reply(turn: Turn) -> None:
     publisher = Publisher(turn)
     publisher.begin()
     publisher.status("looking through May…")
     publisher.text("One. ")
     publisher.text("<b>Two.</b>")
     publisher.done()
-    Turn.objects.update(status="answering")
-    turn.refresh_from_db()
 
-    async def read() -> list[str]:
-        from conversations.views.stream import _html, _with_heartbeats
+    async def shown() -> list[str]:
+        events = stream._with_heartbeats(conversations.stream.read(turn))
+        return [await stream._html(event) async for event in events if event and event.kind == "text"]
 
-        stream = conversations_read(turn)
-        return [
-            await _html(event) async for event in _with_heartbeats(stream) if event and event.kind != "done"
-        ]
-
-    from conversations.stream import read as conversations_read
-
-    Turn.objects.update(status="complete")
-    assert async_to_sync(read)() == ["<p>One. &lt;b&gt;Two.&lt;/b&gt;</p>\n"]
+    assert async_to_sync(shown)() == ["<p>One. &lt;b&gt;Two.&lt;/b&gt;</p>\n"]
 
 
 def test_a_silent_stream_breathes(owner: User, turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
-    import asyncio
-
-    from conversations.views import stream
-
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.01)
 
     async def slow():
