@@ -61,6 +61,9 @@ class MemoryNode(models.Model):
         db_persist=True,
     )
 
+    # Below `version` until recall has read this state of the node.
+    indexed_version = models.PositiveIntegerField(default=0, editable=False)
+
     objects = MemoryNodeQuerySet.as_manager()
 
     class Meta:
@@ -89,6 +92,12 @@ class MemoryNode(models.Model):
             GinIndex(fields=["owner", "search"], name="node_words"),
             # for_tag(): bells, pinned knowledge.
             GinIndex(fields=["owner", "tags"], name="node_tags"),
+            # unindexed(): what recall has yet to read; empty nearly always.
+            models.Index(
+                fields=["created_at"],
+                condition=Q(indexed_version__lt=models.F("version")),
+                name="node_unindexed",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -176,3 +185,6 @@ class MirrorJob(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operation} {self.subject_id} v{self.subject_version} ({self.state})"
+
+
+from memory.recall_models import OwnerIndex, OwnerTerm, UnitVector, Utterance  # noqa: E402, F401 - so that Django finds the tables

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 MOST_RECENT = 1000
+NEVER_RECALLED = ("BellEvent", "StateEvent", "History")
 MOST_QUERY_WORDS = 40
 
 
@@ -42,6 +43,13 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
         if end is not None:
             window = window.filter(occurred_at__lt=_aware(end))
         return window
+
+    def recallable(self) -> Self:
+        """Without what recall must never see: bells, state events and the rolling history."""
+        return self.exclude(node_type__in=NEVER_RECALLED)
+
+    def unindexed(self) -> Self:
+        return self.recallable().filter(indexed_version__lt=models.F("version"))
 
     def newest_first(self) -> Self:
         return self.order_by("-occurred_at", "-id")

@@ -1,0 +1,131 @@
+"""The channel of meaning: which utterances of an owner are near a query in the embedder's space."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+from numpy.typing import NDArray
+
+from memory import embedding
+from memory.recall_models import Utterance
+from memory.retrieval.lexical import Filters
+
+logger = logging.getLogger(__name__)
+
+# A person waits for the answer: past this, words alone must do.
+QUERY_TIMEOUT_S = 3.0
+
+
+def searchable_model(owner_id: int) -> str:
+    """The model whose vectors this owner's memory can be ranked by, "" for none.
+
+    The configured one, unless another still made some of the vectors: then that one, which all older utterances
+    have, until the last is embedded anew. Two models are never mixed.
+    """
+    current = embedding.model_name()
+    older = (
+        Utterance.objects.filter(owner_id=owner_id)
+        .exclude(embedded_with__in=["", current])
+        .values_list("embedded_with", flat=True)
+        .first()
+    )
+    return older or current
+
+
+def embed_query(query: str, model: str) -> NDArray[np.float32] | None:
+    """The query's vector in that model's space; None where nothing can make it now."""
+    try:
+        if model == embedding.model_name():
+            return np.asarray(embedding.embed([query], timeout_s=QUERY_TIMEOUT_S)[0])
+        if model == embedding.PACKAGED_MODEL:
+            return np.asarray(embedding.embed_packaged([query])[0])
+    except embedding.EmbedderUnavailable as error:
+        logger.warning("searching by words alone: %s", error)
+    return None
+
+
+def candidates(
+    owner_id: int,
+    vector: NDArray[np.float32],
+    model: str,
+    filters: Filters,
+    limit: int,
+    *,
+    approximate: bool,
+) -> list[int]:
+    """Ids of the utterances nearest to the query as wholes."""
+    if approximate and model == embedding.PACKAGED_MODEL:
+        return _nearest_approximately(owner_id, vector, filters, limit)
+    near = "v.embedding <#> %s::halfvec"
+    return _ids(
+        "SELECT v.utterance_id FROM memory_unitvector v"
+        + _joined(filters)
+        + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql} ORDER BY {near} LIMIT %s",
+        [owner_id, model, *filters.values, as_literal(vector), limit],
+    )
+
+
+def _nearest_approximately(
+    owner_id: int, vector: NDArray[np.float32], filters: Filters, limit: int
+) -> list[int]:
+    size, model = embedding.PACKAGED_DIMENSIONS, embedding.PACKAGED_MODEL
+    near = f"v.embedding::halfvec({size}) <#> %s::halfvec({size})"
+    with transaction.atomic(), connection.cursor() as cursor:
+        # The index holds all large owners: it is walked on until enough of this one's have been met.
+        cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+        cursor.execute(f"SET LOCAL hnsw.ef_search = {min(max(limit, 40), 1000)}")
+        cursor.execute(
+            "SELECT v.utterance_id FROM memory_unitvector v"
+            + _joined(filters)
+            + f" WHERE v.unit = 0 AND v.approximate AND v.model = '{model}' AND v.owner_id = %s{filters.sql}"
+            + f" ORDER BY {near} LIMIT %s",
+            [owner_id, *filters.values, as_literal(vector), limit],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _joined(filters: Filters) -> str:
+    return " JOIN memory_utterance u ON u.id = v.utterance_id" if filters.sql else ""
+
+
+def _ids(sql: str, values: list[Any]) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def nearness(
+    owner_id: int, utterance_ids: Sequence[int], vector: NDArray[np.float32], model: str
+) -> dict[int, float]:
+    """d of each utterance: half the cosine of the whole, half that of its best unit (the whole, where it has none)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT utterance_id, max(near) FILTER (WHERE unit = 0), max(near) FILTER (WHERE unit > 0) FROM ("
+            " SELECT utterance_id, unit, -(embedding <#> %s::halfvec) AS near FROM memory_unitvector"
+            " WHERE utterance_id = ANY(%s) AND model = %s AND owner_id = %s) AS v GROUP BY 1",
+            [as_literal(vector), list(utterance_ids), model, owner_id],
+        )
+        return {
+            pk: (whole + (unit if unit is not None else whole)) / 2 for pk, whole, unit in cursor.fetchall()
+        }
+
+
+def vectors(owner_id: int, utterance_ids: Sequence[int], model: str) -> dict[int, NDArray[np.float32]]:
+    """The vectors of whole utterances."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT utterance_id, halfvec_send(embedding) FROM memory_unitvector"
+            " WHERE utterance_id = ANY(%s) AND model = %s AND owner_id = %s AND unit = 0",
+            [list(utterance_ids), model, owner_id],
+        )
+        # The wire form: two 16-bit numbers (dimensions, unused), then half floats, most significant byte first.
+        return {
+            pk: np.frombuffer(bytes(sent), dtype=">f2", offset=4).astype(np.float32)
+            for pk, sent in cursor.fetchall()
+        }
+
+
+def as_literal(vector: NDArray[np.float32]) -> str:
+    return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"

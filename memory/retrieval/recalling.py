@@ -1,0 +1,295 @@
+"""recall(): from a person's question to what was said about it, best first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+from numpy.typing import NDArray
+
+from memory.models import MemoryNode
+from memory.recall_models import OwnerIndex
+from memory.retrieval import dense, fusion, lexical, question, snippets, thread
+from memory.retrieval.fusion import Floats, Scene, Weights
+from memory.retrieval.lexical import Filters, Way
+from memory.retrieval.question import Question
+from memory.retrieval.thread import Row
+from memory.retrieval.utterances import PERSON, SPEAKER, key
+
+MOST_HITS = 100
+CANDIDATES = 100
+# A recap wants the whole of a theme: this many times as many hits, from all over its time.
+RECAP_WIDER = 3
+RECAP_PER_SESSION = 4
+# Below it nothing is put before a model or claimed to be remembered: "no confident hit" is an answer.
+CONFIDENT = 0.3
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The utterance before or after a hit in its thread."""
+
+    node_id: UUID
+    role: str
+    speaker: str
+    text: str
+    occurred_at: datetime
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One remembered utterance. `channels` is what each channel gave to `score`; `marks` are spans of `snippet`."""
+
+    node: MemoryNode
+    role: str
+    speaker: str
+    score: float
+    confidence: float
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
+    channels: dict[str, float]
+    neighbours: tuple[Neighbour, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A row of the scene with its score, before anything is fetched to show it."""
+
+    row: Row
+    score: float
+    channels: dict[str, float]
+
+
+def recall(
+    owner: AbstractBaseUser,
+    query: str,
+    *,
+    limit: int = 10,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    node_types: Sequence[str] | None = None,
+    session_id: UUID | None = None,
+    now: datetime | None = None,
+) -> list[Hit]:
+    """What the owner's memory holds on a question, at most `limit` (1–100) utterances, best first.
+
+    `since` and `until` bound [since, until) by `occurred_at` and must be aware; times that the query itself names
+    ("last week", "in May") only raise what agrees with them. A recap question ("summarise what I said about …")
+    widens to three times `limit`, spread over sessions, in order of time. A query that says nothing finds nothing.
+    Raises ValueError for a limit or a time out of range.
+    """
+    if not 1 <= limit <= MOST_HITS:
+        raise ValueError(f"limit must be between 1 and {MOST_HITS}, not {limit}")
+    for moment in (since, until):
+        if moment is not None and timezone.is_naive(moment):
+            raise ValueError("a time must carry its time zone")
+    zone = timezone.get_current_timezone()
+    asked = question.read(
+        query, now=now or timezone.now(), tz=zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC")
+    )
+    filters = Filters(since, until, tuple(node_types or ()), session_id)
+    ranked, rows = rank(owner.pk, asked, filters, weights=Weights())
+    if asked.recap:
+        chosen = _spread(ranked, limit * RECAP_WIDER)
+    else:
+        chosen = ranked[:limit]
+    return _as_hits(owner, chosen, rows, asked)
+
+
+def rank(
+    owner_id: int, asked: Question, filters: Filters, *, weights: Weights
+) -> tuple[list[Scored], list[Row]]:
+    """Every candidate by falling score, ties to the newer, and the rows around them in thread order."""
+    index = OwnerIndex.objects.filter(pk=owner_id).first()
+    if index is None or not asked.words:
+        return [], []
+    ways, term_weights = _ways(owner_id, asked, index.chunks)
+    affordable = lexical.affordable(ways)
+    model = dense.searchable_model(owner_id)
+    vector = dense.embed_query(asked.text, model) if weights.dense or weights.hub else None
+    core = set()
+    if weights.coverage:
+        core |= set(lexical.candidates(owner_id, affordable, term_weights.tolist(), filters, CANDIDATES))
+    if vector is not None:
+        core |= set(
+            dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=index.approximate)
+        )
+    if not core:
+        return [], []
+    rows = thread.around(owner_id, sorted(core))
+    numbers, sessions = thread.session_numbers(rows)
+    wanted = thread.scored(rows, numbers, core) & np.array([_passes(row, filters) for row in rows])
+    scene = _scene(rows, numbers, asked, ways, term_weights)
+    for term, credit, session in lexical.sessions(owner_id, affordable, list(sessions)):
+        scene.in_session[term, sessions[session]] = max(scene.in_session[term, sessions[session]], credit)
+    if vector is not None:
+        near = dense.nearness(owner_id, [row.id for row in rows], vector, model)
+        scene.dense[:] = [near.get(row.id, 0.0) for row in rows]
+    if asked.recap:
+        # The longest messages of a theme say the most about it.
+        weights = weights.without("length")
+    scores, parts = fusion.score(scene, asks_when=asked.asks_when, weights=weights)
+    chosen = np.nonzero(wanted)[0]
+    parts["alike"] = np.zeros(len(rows))
+    if vector is not None and weights.hub:
+        parts["alike"][chosen] = -weights.hub * _hubness(owner_id, [rows[i].id for i in chosen], model)
+        scores = scores + parts["alike"]
+    ranked = [
+        Scored(rows[i], float(scores[i]), {name: float(part[i]) for name, part in parts.items()})
+        for i in chosen
+    ]
+    ranked.sort(key=lambda one: (-one.score, -one.row.occurred_at.timestamp(), -one.row.id))
+    return ranked, rows
+
+
+def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Floats]:
+    """Where to look for each term, and each term's weight."""
+    keys = {key(owner_id, way): None for term in asked.terms for way, _ in term.ways}
+    frequency = lexical.frequencies(owner_id, list(keys)) if keys else {}
+    ways: list[Way] = []
+    own: list[int] = []
+    for number, term in enumerate(asked.terms):
+        found = [
+            Way(key(owner_id, way), number, credit, frequency[key(owner_id, way)])
+            for way, credit in term.ways
+            if key(owner_id, way) in frequency
+        ]
+        if not found and len(term.word) >= 2:
+            parts = lexical.part_words(owner_id, term.word)
+            found = [Way(part, number, lexical.PART_WORD_CREDIT, count) for part, count in parts.items()]
+        ways += found
+        own.append(max((way.chunks for way in found if way.credit == 1.0), default=0))
+    return ways, fusion.idf(np.array(own, dtype=np.int64), chunks) ** fusion.IDF_POWER
+
+
+def _scene(
+    rows: list[Row], numbers: NDArray[np.int64], asked: Question, ways: list[Way], term_weights: Floats
+) -> Scene:
+    chunks = np.array([row.chunks for row in rows], dtype=np.int64)
+    presence = np.zeros((len(term_weights), int(chunks.sum())))
+    _fill(presence, rows, ways)
+    names = {row.speaker.split()[0].lower() for row in rows if row.role == SPEAKER}
+    named = names & asked.words
+    return Scene(
+        session=numbers,
+        position=np.array([row.position for row in rows], dtype=np.int64),
+        chunk_of=np.repeat(np.arange(len(rows)), chunks),
+        presence=presence,
+        in_session=np.zeros((len(term_weights), int(numbers.max()) + 1)),
+        weight=term_weights,
+        dense=np.zeros(len(rows)),
+        by_speaker=np.array(
+            [
+                len(named) == 1 and row.role == SPEAKER and row.speaker.split()[0].lower() in named
+                for row in rows
+            ]
+        ),
+        by_asker=np.array([asked.first_person and row.role == PERSON for row in rows]),
+        is_question=np.array([row.is_question for row in rows]),
+        between_people=np.array([row.role == SPEAKER for row in rows]),
+        has_time=np.array([row.has_time for row in rows]),
+        date=np.array([question.date_credit(asked, row.occurred_at) for row in rows]),
+        length=np.array([row.length for row in rows], dtype=np.int64),
+        chunks=chunks,
+    )
+
+
+def _fill(presence: Floats, rows: list[Row], ways: list[Way]) -> None:
+    """Mark in each chunk the terms that stand in it, by the best way they do."""
+    if not ways:
+        return
+    keys, chunk = thread.keys_by_chunk(rows)
+    ordered = sorted(ways, key=lambda way: way.key)
+    way_keys = np.array([way.key for way in ordered], dtype=np.int64)
+    first = np.searchsorted(way_keys, keys, side="left")
+    last = np.searchsorted(way_keys, keys, side="right")
+    for place in np.nonzero(last > first)[0]:
+        for way in ordered[first[place] : last[place]]:
+            cell = (way.term, chunk[place])
+            presence[cell] = max(presence[cell], way.credit)
+
+
+def _passes(row: Row, filters: Filters) -> bool:
+    """Whether a neighbour of a candidate may itself be a hit."""
+    return (
+        (filters.since is None or row.occurred_at >= filters.since)
+        and (filters.until is None or row.occurred_at < filters.until)
+        and (not filters.node_types or row.node_type in filters.node_types)
+        and (filters.session_id is None or row.session_id == filters.session_id)
+    )
+
+
+def _hubness(owner_id: int, ids: list[int], model: str) -> Floats:
+    found = dense.vectors(owner_id, ids, model)
+    known = [number for number, pk in enumerate(ids) if pk in found]
+    hub = np.zeros(len(ids))
+    if known:
+        hub[known] = fusion.hubness(np.stack([found[ids[number]] for number in known]))
+    return hub
+
+
+def _spread(ranked: list[Scored], most: int) -> list[Scored]:
+    """The best of a theme from many sessions rather than many of one, in order of time."""
+    taken: dict[UUID | int, int] = {}
+    chosen = []
+    for one in ranked:
+        group = one.row.session_id or one.row.id
+        if taken.get(group, 0) < RECAP_PER_SESSION:
+            taken[group] = taken.get(group, 0) + 1
+            chosen.append(one)
+        if len(chosen) == most:
+            break
+    return sorted(chosen, key=lambda one: (one.row.occurred_at, one.row.position, one.row.id))
+
+
+def _as_hits(owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], asked: Question) -> list[Hit]:
+    place = {row.id: number for number, row in enumerate(rows)}
+    beside = {
+        one.row.id: [
+            rows[number]
+            for number in (place[one.row.id] - 1, place[one.row.id] + 1)
+            if 0 <= number < len(rows)
+            and one.row.session_id is not None
+            and rows[number].session_id == one.row.session_id
+            and abs(rows[number].position - one.row.position) <= 2
+        ]
+        for one in chosen
+    }
+    needed = {one.row.node_id for one in chosen} | {row.node_id for some in beside.values() for row in some}
+    nodes = MemoryNode.objects.for_owner(owner).recallable().in_bulk(needed)
+    confidences = fusion.confidence(np.array([one.score for one in chosen]))
+    hits = []
+    for one, confidence in zip(chosen, confidences, strict=True):
+        node = nodes.get(one.row.node_id)
+        if node is None:  # forgotten since the search began
+            continue
+        snippet, marks = snippets.cut(snippets.said(node, one.row.role), asked)
+        around = tuple(
+            Neighbour(
+                row.node_id,
+                row.role,
+                row.speaker,
+                snippets.said(nodes[row.node_id], row.role),
+                row.occurred_at,
+            )
+            for row in beside[one.row.id]
+            if row.node_id in nodes
+        )
+        hits.append(
+            Hit(
+                node,
+                one.row.role,
+                one.row.speaker,
+                one.score,
+                float(confidence),
+                snippet,
+                marks,
+                one.channels,
+                around,
+            )
+        )
+    return hits

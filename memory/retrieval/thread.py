@@ -1,0 +1,114 @@
+"""The channel of the thread: candidates with the turns around them, in order, as the formula wants them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+# A candidate's neighbours two turns away are candidates too, and the formula looks three turns around each.
+SCORED_AROUND = 2
+FETCHED_AROUND = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One utterance of the scene."""
+
+    id: int
+    node_id: UUID
+    role: str
+    speaker: str
+    node_type: str
+    session_id: UUID | None
+    position: int
+    occurred_at: datetime
+    length: int
+    chunks: int
+    is_question: bool
+    has_time: bool
+    terms: bytes  # PostgreSQL's wire form of bigint[]
+
+
+_COLUMNS = (
+    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id, u.position, u.occurred_at, u.length, u.chunks,"
+    " u.is_question, u.has_time, array_send(u.terms)"
+)
+
+
+def around(owner_id: int, ids: Sequence[int]) -> list[Row]:
+    """These utterances and the five on each side of them in their threads, by session and position."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT session_id, position FROM memory_utterance WHERE id = ANY(%s) AND owner_id = %s",
+            [list(ids), owner_id],
+        )
+        spans = _spans((session, position) for session, position in cursor.fetchall() if session is not None)
+        cursor.execute(
+            f"SELECT {_COLUMNS} FROM memory_utterance u"
+            " WHERE u.id = ANY(%s) AND u.owner_id = %s AND u.session_id IS NULL"
+            f" UNION ALL SELECT {_COLUMNS}"
+            " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS span (session_id, low, high)"
+            " JOIN memory_utterance u ON u.owner_id = %s AND u.session_id = span.session_id"
+            " AND u.position BETWEEN span.low AND span.high",
+            [list(ids), owner_id, *spans, owner_id],
+        )
+        rows = [Row(*values) for values in cursor.fetchall()]
+    return sorted(rows, key=lambda row: (str(row.session_id or ""), row.position, row.id))
+
+
+def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], list[int]]:
+    """Spans around the places, those that touch joined, so that no row is met twice."""
+    sessions: list[UUID] = []
+    lows: list[int] = []
+    highs: list[int] = []
+    for session, position in sorted(places):
+        low, high = position - FETCHED_AROUND, position + FETCHED_AROUND
+        if sessions and sessions[-1] == session and low <= highs[-1] + 1:
+            highs[-1] = high
+        else:
+            sessions.append(session)
+            lows.append(low)
+            highs.append(high)
+    return sessions, lows, highs
+
+
+def session_numbers(rows: Sequence[Row]) -> tuple[NDArray[np.int64], dict[UUID, int]]:
+    """A dense number for each row's session; a row without one has a number of its own."""
+    known: dict[UUID, int] = {}
+    numbers = []
+    count = 0
+    for row in rows:
+        if row.session_id is not None and row.session_id in known:
+            numbers.append(known[row.session_id])
+            continue
+        if row.session_id is not None:
+            known[row.session_id] = count
+        numbers.append(count)
+        count += 1
+    return np.array(numbers, dtype=np.int64), known
+
+
+def keys_by_chunk(rows: Sequence[Row]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every key of every chunk of the rows, and the number of its chunk, counted over all rows in order."""
+    # array_send: a 20-byte head, then for each element its length (4 bytes) and the number itself.
+    body = b"".join(bytes(row.terms)[20:] for row in rows)
+    keys = np.frombuffer(body, dtype=[("length", ">i4"), ("key", ">i8")])["key"].astype(np.int64)
+    ends = keys == 0
+    chunk = np.cumsum(ends) - ends
+    return keys[~ends], chunk[~ends]
+
+
+def scored(rows: Sequence[Row], numbers: NDArray[np.int64], core: set[int]) -> NDArray[np.bool_]:
+    """Which rows are scored: the candidates and those within two turns of one."""
+    is_core = np.array([row.id in core for row in rows], dtype=bool)
+    found = is_core.copy()
+    for distance in range(1, SCORED_AROUND + 1):
+        if distance < len(rows):
+            same = numbers[distance:] == numbers[:-distance]
+            found[distance:] |= is_core[:-distance] & same
+            found[:-distance] |= is_core[distance:] & same
+    return found
