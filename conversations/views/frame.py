@@ -1,7 +1,6 @@
 """What stands around every page of somebody signed in: the list of sessions, by recency."""
 
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -40,9 +39,3 @@ def country_of(request: PersonRequest) -> str:
         or safety.resources.country_from(request.headers.get("Accept-Language", ""))
         or ""
     )
-
-
-def current_session_id(request: PersonRequest) -> UUID | None:
-    """Which session the page shows, to mark it in the list."""
-    match = request.resolver_match
-    return match.kwargs.get("session_id") if match else None
