@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from safety import directives, lexicon, resources, screening
+from safety import directives, lexicon, resources, screening, semantic
 
 _HINT = "Restore the file from the release, or mend it: docs/safety.md says what it holds."
 
@@ -20,6 +20,7 @@ def safety_data_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
         ("safety.E004", directives.safe_mode_refusal),
         ("safety.E005", directives.withheld_reply),
         ("safety.E006", resources.all_resources),
+        ("safety.E007", semantic.weights),
     ]
     problems: list[CheckMessage] = []
     for check_id, load in parts:

@@ -23,13 +23,18 @@ class LexiconError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One phrase of a list, as matched: lower case, straight quotes."""
+    """One phrase of a list, as matched: lower case, straight quotes.
+
+    `floor`: it rings by itself. One that stands under `heard` rings something harmless in measurement, too: it
+    decides only while nothing reads the meaning.
+    """
 
     phrase: str
     group: str
     weight: float
     reason: str
     negatable: bool
+    floor: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,8 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         line = error.object[: error.start].count(b"\n") + 1
         raise LexiconError(f"{path.name}, line {line}: not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise LexiconError(f"{path.name}: {error}") from error
+        end = "" if "line" in str(error) else f", line {len(text.splitlines()) or 1}"
+        raise LexiconError(f"{path.name}{end}: {error}") from error
     if not content:
         raise LexiconError(f"{path.name}, line 1: the file is empty")
     return content, text
@@ -128,17 +134,21 @@ def read_list(path: Path) -> list[Entry]:
         where = f"{path.name}, line {_line_of(text, f'[{group}]')}"
         if not isinstance(table, dict):
             raise LexiconError(f"{path.name}, line {_line_of(text, group)}: {group} must be a table")
-        unknown = set(table) - {"phrases", "weight", "reason", "negatable"}
+        unknown = set(table) - {"phrases", "weight", "reason", "negatable", "heard"}
         if unknown:
             key = sorted(unknown)[0]
             raise LexiconError(f"{path.name}, line {_line_of(text, key)}: {key} is not a known key")
-        phrases, weight = table.get("phrases"), table.get("weight", 1.0)
+        phrases, heard = table.get("phrases"), table.get("heard", [])
+        weight = table.get("weight", 1.0)
         if not isinstance(phrases, list) or not phrases:
             raise LexiconError(f"{where}: [{group}] has no phrases")
+        if not isinstance(heard, list):
+            raise LexiconError(f"{where}: heard of [{group}] must be a list of phrases")
         if not isinstance(weight, int | float) or not 0 < weight <= 1:
             raise LexiconError(f"{where}: the weight of [{group}] must be above 0 and at most 1")
-        for phrase in phrases:
-            entries.append(_entry(path, text, group, table, phrase, float(weight)))
+        for place, phrase in enumerate([*phrases, *heard]):
+            floor = place < len(phrases)
+            entries.append(_entry(path, text, group, table, phrase, float(weight), floor=floor))
             if phrase in seen:
                 raise LexiconError(
                     f"{path.name}, line {_line_of(text, phrase, last=True)}: {phrase!r} stands twice"
@@ -147,7 +157,9 @@ def read_list(path: Path) -> list[Entry]:
     return entries
 
 
-def _entry(path: Path, text: str, group: str, table: dict[str, Any], phrase: Any, weight: float) -> Entry:
+def _entry(
+    path: Path, text: str, group: str, table: dict[str, Any], phrase: Any, weight: float, *, floor: bool
+) -> Entry:
     if not isinstance(phrase, str) or not phrase.strip() or len(phrase) > MOST_PHRASE_LENGTH:
         raise LexiconError(
             f"{path.name}, line {_line_of(text, f'[{group}]')}: a phrase of [{group}] is not usable"
@@ -156,7 +168,8 @@ def _entry(path: Path, text: str, group: str, table: dict[str, Any], phrase: Any
         raise LexiconError(
             f"{path.name}, line {_line_of(text, phrase)}: {phrase!r} must be lower case, without blanks around"
         )
-    return Entry(phrase, group, weight, str(table.get("reason", "")), bool(table.get("negatable", False)))
+    reason, negatable = str(table.get("reason", "")), bool(table.get("negatable", False))
+    return Entry(phrase, group, weight, reason, negatable, floor)
 
 
 def _line_of(text: str, needle: str, *, last: bool = False) -> int:

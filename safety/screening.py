@@ -1,15 +1,23 @@
 """Layer 1: what a message asks of us. Pure: text and past risk in, a screening out."""
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from safety.features import rule_bits
 from safety.lexicon import DATA, LexiconError, Match, lexicon, read_toml
 from safety.normalise import clean
+from safety.semantic import HARD_KINDS, KINDS, SOFT_KINDS, Reading, weights, windows
+from safety.wording import plain_wording
 
-DETECTOR_VERSION = "lists-1"
+logger = logging.getLogger(__name__)
+
+LISTS_VERSION = "lists-1"
 SOFT_REASON = "wellbeing check needed"
 Embed = Callable[[Sequence[str]], Any]
 
@@ -71,6 +79,7 @@ class Thresholds:
 
     soft: float
     hard: float
+    soft_by_lists: float
     ambiguous_from: float
     history_share: float
 
@@ -83,6 +92,7 @@ def thresholds() -> Thresholds:
         found = Thresholds(
             soft=float(content["thresholds"]["soft"]),
             hard=float(content["thresholds"]["hard"]),
+            soft_by_lists=float(content["thresholds"]["soft_by_lists"]),
             ambiguous_from=float(content["history"]["ambiguous_from"]),
             history_share=float(content["history"]["share"]),
         )
@@ -93,48 +103,97 @@ def thresholds() -> Thresholds:
     return found
 
 
-def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None) -> Screening:
-    """Screen one message by the phrase lists, on the text as typed and as cleaned.
+def detector_version() -> str:
+    """What screens while the embedder works: the lists and the weights of the classifier."""
+    return f"{LISTS_VERSION}+{weights().version}"
 
-    Raises nothing but what a broken data file raises. `embed` is taken for the detectors by meaning; without
-    it the lists decide alone and the screening says so.
+
+def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lists: bool = True) -> Screening:
+    """Screen one message: by the phrase lists on the text as typed and as cleaned, and by meaning.
+
+    Raises nothing but what a broken data file raises. Without an embedder, or with one that fails, the lists decide
+    alone and the screening is marked as degraded. `lists=False` is for measuring: meaning without its floor.
     """
     cleaned = clean(text, trigger_words=lexicon().trigger_words)
     signals: list[Signal] = []
-    hard, softened = _hard(cleaned, text, signals)
+    listed, softened = _hard(cleaned, text, signals)
     soft_score = _soft(cleaned, text, softened, signals)
+    reading = _by_meaning(cleaned, embed, signals)
+    version = detector_version() if reading else LISTS_VERSION
+    if lists and listed is not None and (reading is None or listed.entry.floor):
+        group, reason = listed.entry.group, listed.entry.reason
+        return _hard_bell(group, reason, 1.0, signals, version, degraded=reading is None)
+    hard, either = (reading.hard, reading.any) if reading else (0.0, soft_score)
     limits = thresholds()
-    if hard is not None:
-        return Screening(
-            Action.HARD_BELL,
-            hard.entry.reason,
-            1.0,
-            1.0,
-            _IDEATION_LEVELS.get(hard.entry.group),
-            hard.entry.group,
-            tuple(signals),
-            DETECTOR_VERSION,
-            degraded=embed is None,
-        )
-    score = soft_score
-    if score >= limits.ambiguous_from and past_risk > 0:
-        score = min(1.0, score + limits.history_share * past_risk)
-        signals.append(
-            Signal("history", "past risk", None, round(limits.history_share * past_risk, 3), "cleaned")
-        )
-    rung = score >= limits.soft
+    added = limits.history_share * min(past_risk, 1.0) if either >= limits.ambiguous_from else 0.0
+    if added > 0:
+        # What is unclear by itself is heard with what came before.
+        signals.append(Signal("history", "past risk", None, round(added, 3), "cleaned"))
+    kind: str | None = "distress" if soft_score else None
+    if reading is not None:
+        kind = _likeliest(reading.shares)
+    if reading is not None and hard + added >= limits.hard:
+        gravest = _likeliest(reading.shares, HARD_KINDS)
+        return _hard_bell(gravest, _reason(gravest), min(1.0, hard + added), signals, version, degraded=False)
+    rung = either + added >= (limits.soft if reading else limits.soft_by_lists)
     return Screening(
         Action.SOFT_BELL if rung else Action.PASS,
         SOFT_REASON if rung else "",
-        round(score, 4),
-        # Half of a soft score: distress is not danger, and only danger should colour the days after it.
-        max(min(past_risk, 1.0), score / 2),
-        1 if softened else None,
-        "distress" if rung else None,
+        round(min(1.0, either + added), 4),
+        # Half of distress: it is not danger, and only danger should colour the days after it.
+        max(min(past_risk, 1.0), hard, either / 2),
+        _level(kind, softened) if rung else None,
+        kind if rung else None,
         tuple(signals),
-        DETECTOR_VERSION,
-        degraded=embed is None,
+        version,
+        degraded=reading is None,
     )
+
+
+def _hard_bell(
+    kind: str, reason: str, score: float, signals: list[Signal], version: str, *, degraded: bool
+) -> Screening:
+    level = _IDEATION_LEVELS.get(kind)
+    return Screening(
+        Action.HARD_BELL, reason, round(score, 4), 1.0, level, kind, tuple(signals), version, degraded
+    )
+
+
+def _by_meaning(cleaned: str, embed: Embed | None, signals: list[Signal]) -> Reading | None:
+    """The classifier's reading, or None without a working embedder."""
+    if embed is None:
+        return None
+    parts = windows(plain_wording(cleaned))
+    try:
+        # One by one, as the examples were: in a batch the padding shifts a vector a little.
+        vectors = [np.asarray(embed([part or "?"]), dtype=np.float32)[0] for part in parts]
+        reading = weights().read_all(vectors, [rule_bits(part) for part in parts])
+    except LexiconError:
+        raise
+    except Exception:  # any failure of any embedder leaves the lists, and says so
+        logger.exception("the embedder failed; the phrase lists screen alone")
+        return None
+    kind = _likeliest(reading.shares, KINDS)
+    signals.append(Signal("meaning", kind, None, round(reading.any, 3), "cleaned"))
+    signals.extend(
+        Signal("example", f"{example.kind} {example.id}", None, example.likeness, "cleaned")
+        for example in reading.nearest
+    )
+    return reading
+
+
+def _likeliest(shares: Mapping[str, float], among: Sequence[str] = (*HARD_KINDS, *SOFT_KINDS)) -> str:
+    return max(among, key=lambda kind: shares[kind])
+
+
+def _reason(kind: str) -> str:
+    return next((entry.reason for entry in lexicon().hard.entries if entry.group == kind), "danger to life")
+
+
+def _level(kind: str | None, softened: list[Match]) -> int | None:
+    if kind in _IDEATION_LEVELS:
+        return _IDEATION_LEVELS[kind]
+    return 1 if softened or kind == "passive_ideation" else None
 
 
 def _hard(cleaned: str, raw: str, signals: list[Signal]) -> tuple[Match | None, list[Match]]:

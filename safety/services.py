@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
-from memory.embedding import embed
+from memory.embedding import embed_packaged
 from safety import fallback
 from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, BellView, RiskState
 from safety.screening import Action, Screening, screen
@@ -28,7 +28,7 @@ def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> 
     A database that does not answer costs the history, never the screening.
     """
     now = now or timezone.now()
-    screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed)
+    screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed_packaged)
     try:
         with transaction.atomic():
             RiskState.objects.update_or_create(

@@ -12,5 +12,5 @@ from conversations.views import frame
 @require_safe
 @person_required
 def about(request: PersonRequest) -> HttpResponse:
-    context = {"model": conversations.llm.described(), "detector": safety.screening.DETECTOR_VERSION}
+    context = {"model": conversations.llm.described(), "detector": safety.screening.detector_version()}
     return frame.page(request, "about.html", context)
