@@ -58,6 +58,10 @@ _ABOUT = re.compile(
     r"\bwhen did (?:i|we|you) (?:last |first )?(?P<topic6>[^?.!\n]{2,120})",
     re.I,
 )
+# "when did I first tell you about Lisbon": what it is about is Lisbon.
+_SAYING = re.compile(
+    r"^(?:tell you|talk(?: to you)?|speak|mention|say(?: anything)?)\b(?: about| of)? ?", re.I
+)
 _WINDOWED = re.compile(
     rf"\b(?:what|{_SUMMARISE}|themes?|worr|on my mind)\b.{{0,60}}\b(?:{_WE_TALKED}|i (?:say|said|been|was|talk(?:ed)?|worr(?:y|ied))|{_TALK}|worr|on my mind)\b|"
     rf"\bwhat (?:was|were|have|had) i (?:been )?(?:worried|thinking|talking)\b|\bwhat (?:did|have) {_WE_TALKED}|\b{_SUMMARISE}\b|\bwhat (?:did|have) we (?:talk|discuss|said|say)",
@@ -83,7 +87,7 @@ def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
         topic = next(group for group in about.groups() if group)
         if named is None and window is not None and not _stands_at_an_edge(window, text):
             window = None  # "what did I say about the weekend in Lisbon"
-        topic = _without(topic, window).strip(" ,.'\"")
+        topic = _SAYING.sub("", _without(topic, window)).strip(" ,.'\"")
         if topic.lower() in {"", "lately", "recently", "about", "to you", "you"}:
             return Intent(Kind.RECENT, window)
         return Intent(Kind.ABOUT, window, topic, asks_for_the_first(text))

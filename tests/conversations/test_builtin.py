@@ -89,6 +89,12 @@ def test_what_was_said_about_something_is_quoted_with_its_date(session: Session,
     assert "I passed the driving test on Monday" in told
 
 
+def test_asked_for_the_first_time_the_oldest_comes_first(session: Session, past: list[Session]) -> None:
+    told = say(session, "When did I first tell you about the allotment?").a
+    assert told.startswith("What I find about the allotment, the earliest first:")
+    assert told.index("1 May 2023") < told.index("8 May 2023") < told.index("15 May 2023")
+
+
 def test_a_long_past_is_read_whole(session: Session) -> None:
     for week in range(12):
         chat = create_session(owner=session.owner)
