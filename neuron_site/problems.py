@@ -5,7 +5,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.response import Response
-from rest_framework.views import exception_handler as drf_exception_handler
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -32,6 +31,9 @@ def body(status_code: int, title: str, detail: str, code: str, **more: Any) -> d
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn DRF's errors into problem+json; None for anything unknown, which becomes a plain 500."""
+    # Imported here: these views read the settings, whose parsers need Problem from this very module.
+    from rest_framework.views import exception_handler as drf_exception_handler
+
     if isinstance(error, Http404):
         error = exceptions.NotFound("There is nothing here by that name.")
     response = drf_exception_handler(error, context)
