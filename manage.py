@@ -18,9 +18,13 @@ def main() -> None:
     except embedded.EmbeddedError as error:
         sys.exit(f"neuron: {error}")
 
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"neuron: {error}")
 
 
 if __name__ == "__main__":

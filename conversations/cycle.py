@@ -43,7 +43,8 @@ BUILT_IN_TOKENS = 1_000_000
 BUILT_IN_TURNS = 1000
 SETTLE_TRIES = 20
 
-# Set when the worker is told to go: answers in flight are settled with what they have.
+# Set when the worker is told to go: answers in flight are settled with what they have,
+# or handed to the next worker where they have nothing yet.
 shutting_down = threading.Event()
 
 
@@ -213,6 +214,10 @@ class _Stopped(Exception):
     """The person asked to stop."""
 
 
+class _WorkerStopping(Exception):
+    """The worker was told to go."""
+
+
 class _Lost(Exception):
     """The turn is no longer this worker's: it was settled or taken over."""
 
@@ -239,6 +244,11 @@ async def _answer(turn: Turn) -> None:
     except llm.ModelSettingError:
         logger.warning("turn %s: the model's setting cannot be used", turn.pk)
         status, error = Turn.Status.FAILED, "not_configured"
+    except _WorkerStopping:
+        if not progress.text.strip() and await sync_to_async(services.hand_back)(turn=turn):
+            logger.info("turn %s waits for the next worker", turn.pk)
+            return
+        status, error = _unfinished(progress), "worker_stopped"
     except llm.ModelFailure as failure:
         logger.warning("turn %s: the model gave no whole answer (%s)", turn.pk, failure.code)
         status, error = _unfinished(progress), failure.code
@@ -328,7 +338,7 @@ async def _keep(progress: _Progress) -> None:
     if time.monotonic() - progress.kept_at < PROGRESS_SECONDS:
         return
     if shutting_down.is_set():
-        raise llm.ModelFailure("worker_stopped")
+        raise _WorkerStopping
     progress.kept_at = time.monotonic()
     try:
         stop = await sync_to_async(services.keep_progress)(turn=progress.turn, text=progress.text)

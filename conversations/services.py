@@ -235,6 +235,15 @@ def keep_progress(*, turn: Turn, text: str, now: datetime | None = None) -> bool
     return bool(held.values_list("stop_requested", flat=True).first())
 
 
+def hand_back(*, turn: Turn) -> bool:
+    """Return a turn that this worker holds and has no text for: the sweeper gives it to the next worker.
+
+    False where it was not this worker's any more.
+    """
+    held = Turn.objects.filter(pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING)
+    return bool(held.update(status=Turn.Status.PENDING, lease_until=None))
+
+
 def settle_turn(
     *,
     turn: Turn,

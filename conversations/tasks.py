@@ -1,10 +1,18 @@
 """Jobs of the conversations app: interfaces to services, by id, safe to run twice."""
 
+from typing import Any
 from uuid import UUID
 
 from celery import shared_task
+from celery.signals import worker_shutting_down
 
 from conversations import cycle, importing, services
+
+
+@worker_shutting_down.connect
+def interrupt_answers(**_: Any) -> None:
+    """Threads cannot be killed, so a worker that is told to go would wait for the model's whole answer."""
+    cycle.shutting_down.set()
 
 
 @shared_task(ignore_result=True)

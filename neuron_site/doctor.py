@@ -28,12 +28,21 @@ WORKER_SECONDS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what was looked at, whether it is well, what was seen, and what mends it where it is not."""
+    """One line: what was looked at, whether it is well, what was seen, and what mends it where it is not.
+
+    What is not well but not `serious` asks for somebody's attention while Neuron works as it should.
+    """
 
     name: str
     ok: bool
     detail: str
     mend: str = ""
+    serious: bool = True
+
+
+def all_well(findings: list[Finding]) -> bool:
+    """Whether nothing serious is wrong."""
+    return all(finding.ok or not finding.serious for finding in findings)
 
 
 def examine() -> list[Finding]:
@@ -188,6 +197,7 @@ def _help_lines() -> Finding:
             False,
             f"{stale} of {len(entries)} were not verified within {resources.STALE_AFTER.days} days",
             "confirm those of your country with the provider and set verified_on (docs/safety.md)",
+            serious=False,
         )
     return Finding("help lines", True, f"{len(entries)} verified")
 

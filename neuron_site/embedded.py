@@ -66,6 +66,7 @@ def ensure(*, servers: bool = True) -> None:
 
     Raises EmbeddedError with one sentence that says what to do.
     """
+    var = BASE_DIR
     try:
         var = var_folder()
         ensure_secret_key(var)
@@ -83,12 +84,12 @@ def ensure(*, servers: bool = True) -> None:
                 os.environ["REDIS_URL"] = _ensure_valkey(var)
     except OSError as error:
         raise EmbeddedError(
-            f"{error.strerror or error} ({error.filename or 'var'}). {_disk_sentence()}"
+            f"{error.strerror or error} ({error.filename or 'var'}). {_disk_sentence(var)}"
         ) from error
 
 
-def _disk_sentence() -> str:
-    free = shutil.disk_usage(BASE_DIR).free
+def _disk_sentence(var: Path) -> str:
+    free = shutil.disk_usage(var).free
     if free < LEAST_FREE_BYTES:
         return f"The disk has {free // 2**20} MB left and Neuron needs {LEAST_FREE_BYTES // 2**20}: free some space."
     return "Check who owns the folder `var`, and that its disk can be written."
@@ -269,8 +270,8 @@ def _ensure_postgres(var: Path) -> str:
         os.chown(data, account["user"], account["group"])
     if not (data / "PG_VERSION").exists():
         if shutil.disk_usage(var).free < LEAST_FREE_BYTES:
-            raise EmbeddedError(_disk_sentence())
-        _initialise(binaries / "initdb", data, account)
+            raise EmbeddedError(_disk_sentence(var))
+        _initialise(binaries / "initdb", var, data, account)
     if _wait_for_the_one_before(sockets, data):
         return url
     log = var / "postgres.log"
@@ -304,7 +305,9 @@ def _ensure_postgres(var: Path) -> str:
     until = time.monotonic() + START_SECONDS
     while not _postgres_answers(sockets, data):
         if process.poll() is not None or time.monotonic() > until:
-            raise EmbeddedError(f"PostgreSQL did not start. {_disk_sentence()} Its last words are in {log}.")
+            raise EmbeddedError(
+                f"PostgreSQL did not start. {_disk_sentence(var)} Its last words are in {log}."
+            )
         time.sleep(0.05)
     return url
 
@@ -327,7 +330,7 @@ def _shared_buffers_mb() -> int:
     return max(128, min(1024, memory // 8 // 2**20))
 
 
-def _initialise(initdb: Path, data: Path, account: _Account) -> None:
+def _initialise(initdb: Path, var: Path, data: Path, account: _Account) -> None:
     """Make the cluster; a half-made one is removed, so that the next start begins anew."""
     words = [
         str(initdb),
@@ -344,7 +347,7 @@ def _initialise(initdb: Path, data: Path, account: _Account) -> None:
         for left in data.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         last = (made.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise EmbeddedError(f"PostgreSQL's data folder could not be made: {last}. {_disk_sentence()}")
+        raise EmbeddedError(f"PostgreSQL's data folder could not be made: {last}. {_disk_sentence(var)}")
 
 
 def _postgres_answers(sockets: Path, data: Path) -> bool:
@@ -407,7 +410,7 @@ def _ensure_valkey(var: Path) -> str:
     until = time.monotonic() + START_SECONDS
     while not _valkey_answers(address, data):
         if process.poll() is not None or time.monotonic() > until:
-            raise EmbeddedError(f"Valkey did not start. {_disk_sentence()} Its last words are in {log}.")
+            raise EmbeddedError(f"Valkey did not start. {_disk_sentence(var)} Its last words are in {log}.")
         time.sleep(0.02)
     return url
 

@@ -32,6 +32,7 @@ TROUBLES = {
     "rubbish": "The model sent something that is no answer.",
     "not_configured": "The model that is set cannot be used. About says which one it is.",
     "withheld": "The answer was held back, because parts of it were not safe to show.",
+    "worker_stopped": "The answering was interrupted. What had come is kept.",
     "worker_lost": "The answering was interrupted. What had come is kept.",
 }
 

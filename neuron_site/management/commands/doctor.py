@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from neuron_site.doctor import examine
+from neuron_site.doctor import Finding, all_well, examine
 
 
 class Command(BaseCommand):
@@ -18,12 +18,18 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings = examine()
-        ok = all(finding.ok for finding in findings)
+        ok = all_well(findings)
         if options["json"]:
             self.stdout.write(json.dumps({"ok": ok, "findings": [asdict(one) for one in findings]}, indent=2))
         else:
             for one in findings:
                 mend = f". Mend: {one.mend}" if one.mend else ""
-                self.stdout.write(f"{'well    ' if one.ok else 'NOT WELL'}  {one.name}: {one.detail}{mend}")
+                self.stdout.write(f"{_verdict(one)}  {one.name}: {one.detail}{mend}")
         if not ok:
             sys.exit(1)
+
+
+def _verdict(finding: Finding) -> str:
+    if finding.ok:
+        return "well    "
+    return "NOT WELL" if finding.serious else "look    "

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import redis
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connection
+from django.db import DatabaseError, connection
 
 from conversations.llm import described
 from neuron_site import embedded, invitation
@@ -38,6 +39,7 @@ class Command(BaseCommand):
         self._check_port()
         self._check_disk()
         self._check_database()
+        self._check_broker()
         call_command("migrate", verbosity=0, interactive=False)
         _collect_static()
         fallback.keep_reserve()
@@ -90,7 +92,7 @@ class Command(BaseCommand):
                     "SELECT name FROM pg_available_extensions WHERE name = ANY(%s)", [list(NEEDED_EXTENSIONS)]
                 )
                 there = {name for (name,) in cursor.fetchall()}
-        except OperationalError as error:
+        except DatabaseError as error:
             reason = str(error).strip().splitlines()[0]
             raise CommandError(
                 f"The database {where} does not answer ({reason}). Check DATABASE_URL, or unset it to use the "
@@ -102,6 +104,18 @@ class Command(BaseCommand):
                 f"The PostgreSQL of {where} lacks {', '.join(missing)}. Install it there (Debian's package for "
                 "vector is postgresql-NN-pgvector), or unset DATABASE_URL to use the bundled one."
             )
+
+    def _check_broker(self) -> None:
+        try:
+            with redis.Redis.from_url(
+                settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2
+            ) as client:
+                client.ping()
+        except (redis.exceptions.RedisError, OSError, ValueError) as error:
+            raise CommandError(
+                f"The broker does not answer ({str(error).splitlines()[0]}). Check REDIS_URL, or unset it to use "
+                "the bundled Valkey."
+            ) from error
 
     def _greet(self) -> None:
         self._say(f"Neuron is at {settings.PUBLIC_URL}")
