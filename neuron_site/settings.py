@@ -264,6 +264,7 @@ NEURON_EMBEDDER_MODEL = env.text("NEURON_EMBEDDER_MODEL")
 NEURON_EMBEDDER_KEY = env.text("NEURON_EMBEDDER_KEY")
 ENGRAM_URL = env.text("ENGRAM_URL").rstrip("/")
 ENGRAM_TOKEN = env.text("ENGRAM_TOKEN")
+NEURON_STEWARD_WEBHOOK = env.text("NEURON_STEWARD_WEBHOOK")
 NEURON_COUNTRY = env.text("NEURON_COUNTRY").upper()
 
 # --- Logs: never a person's words ---------------------------------------------------------------------------

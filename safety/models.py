@@ -108,6 +108,34 @@ class BellView(models.Model):
         return f"seen by {self.steward}"
 
 
+class StewardNotice(models.Model):
+    """That stewards are to be told, of one bell or once a day of all that wait. Written with the bell itself."""
+
+    bell = models.OneToOneField(BellEvent, null=True, on_delete=models.PROTECT, related_name="notice")
+    day = models.DateField(null=True, unique=True, help_text="For the daily digest.")
+    tries = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(default=timezone.now, help_text="Not before; doubles as the lease.")
+    mailed_at = models.DateTimeField(null=True)
+    posted_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(bell__isnull=False, day=None) | Q(bell=None, day__isnull=False),
+                name="notice_of_a_bell_or_a_day",
+            ),
+        ]
+        indexes = [
+            # The sweeper: notices still to be sent.
+            models.Index(fields=["due_at"], condition=Q(settled_at=None), name="notice_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"digest of {self.day}" if self.day else f"notice of bell {self.bell_id}"
+
+
 class RiskState(models.Model):
     """What recent messages of a person leave behind, 0 to 1; it fades with time, not with filler turns."""
 

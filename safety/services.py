@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory.embedding import embed_packaged
 from safety import fallback
-from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, BellView, RiskState
+from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, BellView, RiskState, StewardNotice
 from safety.screening import Action, Screening, screen
 
 logger = logging.getLogger(__name__)
@@ -124,6 +124,8 @@ def save_bell(*, bell: BellEvent) -> BellEvent:
             if standing is not None:
                 return standing
         bell.save(force_insert=True)
+        if bell.level == BellEvent.Level.HARD:
+            StewardNotice.objects.create(bell=bell)
     return bell
 
 
