@@ -67,7 +67,9 @@ def test_a_steward_reviews_the_queue(stack: Any, look: str) -> None:
     steward = stack.person()
     steward.is_staff = True
     steward.save()
-    steward.user_permissions.add(*Permission.objects.filter(codename__in=["view_bellevent", "change_bellevent"]))
+    steward.user_permissions.add(
+        *Permission.objects.filter(codename__in=["view_bellevent", "change_bellevent"])
+    )
     for values in ({}, {"level": "soft", "reason": "wellbeing check needed", "ideation_level": None}):
         rang(owner=stack.person(), **values)
     in_chromium(
