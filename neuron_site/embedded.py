@@ -424,12 +424,18 @@ def _valkey_answers(address: Path, data: Path) -> bool:
 
 
 def main() -> None:
-    """`python -m neuron_site.embedded stop`: end servers that a killed Neuron left behind."""
-    if sys.argv[1:] != ["stop"]:
-        sys.exit("usage: python -m neuron_site.embedded stop")
-    var = var_folder()
-    with _starting(var):
-        stop(var)
+    """`stop` ends servers that a killed Neuron left behind; `run pg_dump …` runs a program of PostgreSQL's on them."""
+    match sys.argv[1:]:
+        case ["stop"]:
+            var = var_folder()
+            with _starting(var):
+                stop(var)
+        case ["run", ("pg_dump" | "pg_restore" | "psql") as program, *words]:
+            ensure()
+            where = ["-h", str(socket_folder(var_folder())), "-U", "postgres"]
+            sys.exit(subprocess.call([str(_postgres_binaries() / program), *where, *words]))
+        case _:
+            sys.exit("usage: python -m neuron_site.embedded stop | run (pg_dump|pg_restore|psql) …")
 
 
 if __name__ == "__main__":
