@@ -104,9 +104,19 @@ def delete_session(*, session: Session) -> None:
         turn_ids = list(session.turns.values_list("pk", flat=True))
         memory.services.delete_session_nodes(owner=owner, session_id=session.pk)
         ImportedChat.objects.filter(session=session).update(title="", reason="deleted")
+        _forget_in_what_was_drawn_on(session)
         session.delete()
         rewrite_history(owner=owner)
         transaction.on_commit(lambda: forget_streams(turn_ids))
+
+
+def _forget_in_what_was_drawn_on(session: Session) -> None:
+    """Take the session out of what other turns and answers say they drew on: its titles and snippets stand there."""
+    drew_on = [{"session_id": str(session.pk)}]
+    for model, whose in ((Turn, "owner_id"), (Attempt, "turn__owner_id")):
+        for row in model.objects.filter(**{whose: session.owner_id}, recalled__contains=drew_on):
+            row.recalled = [one for one in row.recalled if one.get("session_id") != str(session.pk)]
+            row.save(update_fields=["recalled"])
 
 
 def fork_session(*, session: Session, at_index: int) -> Session:

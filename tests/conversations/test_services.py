@@ -108,6 +108,19 @@ def test_deleting_a_session_leaves_its_words_nowhere(session: Session, owner: Us
     assert "the garden" in MemoryNode.objects.get(node_type="History").content
 
 
+def test_deleting_a_session_takes_it_out_of_what_other_turns_drew_on(session: Session, owner: User) -> None:
+    other = services.create_session(owner=owner)
+    turn = accept(other)
+    claimed = services.claim_turn(turn_id=turn.pk)
+    assert claimed is not None
+    drawn = {"session_id": str(session.pk), "turn_index": 0, "title": "my xylophonecanary"}
+    services.settle_turn(turn=claimed, status=Turn.Status.COMPLETE, text="hm", recalled=[drawn])
+    services.delete_session(session=session)
+    turn.refresh_from_db()
+    assert turn.recalled == []
+    assert turn.attempts.get().recalled == []
+
+
 def test_another_answer_keeps_the_first_and_either_can_be_chosen(session: Session) -> None:
     turn = complete(session, answer="first")
     services.retry_turn(turn=turn)
