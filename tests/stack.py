@@ -139,7 +139,7 @@ def with_database(url: str, name: str) -> str:
 
 
 @contextlib.contextmanager
-def _looking_at(name: str) -> Iterator[None]:
+def looking_at(name: str) -> Iterator[None]:
     """The ORM of this process on another database of the same server."""
     before = connections.settings["default"]["NAME"]
 
@@ -195,6 +195,6 @@ def stack(_running_stack: tuple[Stack, str], django_db_blocker: DjangoDbBlocker)
     for process in Stack.COMMANDS:
         if process not in running.processes:
             running.start(process)
-    with django_db_blocker.unblock(), _looking_at(name):
+    with django_db_blocker.unblock(), looking_at(name):
         yield running
         connection.close()
