@@ -1,10 +1,12 @@
 """Which model answers: by setting, else what NEURON_MODEL_URL serves, else an Ollama here, else the built-in."""
 
 import logging
+import ssl
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 
+import certifi
 import httpx2
 from django.conf import settings
 from pydantic_ai.models import Model
@@ -147,4 +149,11 @@ def build(description: ModelDescription, client: httpx2.AsyncClient) -> Model:
 def http_client() -> httpx2.AsyncClient:
     """A fresh client: one shared between event loops fails with a closed loop."""
     seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
-    return httpx2.AsyncClient(timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS), trust_env=False)
+    timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+    return httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=_tls())
+
+
+@lru_cache(maxsize=1)
+def _tls() -> ssl.SSLContext:
+    """One for all clients: reading the authorities' certificates takes longer than the rest of a client."""
+    return ssl.create_default_context(cafile=certifi.where())
