@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
+from django.db.models import Q
 from numpy.typing import NDArray
 
 from memory import embedding
@@ -25,13 +26,13 @@ def searchable_model(owner_id: int) -> str:
     have, until the last is embedded anew. Two models are never mixed.
     """
     current = embedding.model_name()
+    # Two ranges of the index on (owner, embedded_with), both empty nearly always.
     older = (
         Utterance.objects.filter(owner_id=owner_id)
-        .exclude(embedded_with__in=["", current])
-        .values_list("embedded_with", flat=True)
-        .first()
+        .filter(Q(embedded_with__gt=current) | Q(embedded_with__gt="", embedded_with__lt=current))
+        .values_list("embedded_with", flat=True)[:1]
     )
-    return older or current
+    return next(iter(older), current)
 
 
 def embed_query(query: str, model: str) -> NDArray[np.float32] | None:

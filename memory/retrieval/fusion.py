@@ -73,9 +73,10 @@ CHANNELS = {
 HUB_NEIGHBOURS = 5
 IDF_POWER = 0.7
 NEAR_POWER = 3
-# Logistic fit of "is evidence" on the score: 0.5 at MIDDLE, on the five conversations used for tuning.
-MIDDLE = 1.30
-SLOPE = 4.0
+# Logistic fit, on the five conversations used for tuning: does the best score belong to a question that this memory
+# can answer (1,000 questions), or to one asked of somebody else's memory with the names changed (1,000)?
+MIDDLE = 0.91
+SLOPE = 7.5
 
 
 @dataclass
@@ -160,7 +161,7 @@ def idf(frequency: NDArray[np.int64], chunks: int) -> Floats:
 
 
 def confidence(scores: Floats) -> Floats:
-    """0..1: how likely an utterance of that score is what was asked for."""
+    """0..1: how likely it is that a memory whose best hit has this score holds what was asked for."""
     return np.asarray(1 / (1 + np.exp(-SLOPE * (scores - MIDDLE))))
 
 

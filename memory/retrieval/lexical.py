@@ -116,9 +116,10 @@ def sessions(
         return []
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT way.term, max(way.worth), u.session_id"
+            # Materialised: joined the other way round, each of the sessions' messages would be compared with each key.
+            "WITH matched AS MATERIALIZED (SELECT way.term, way.worth, u.session_id"
             + _MATCHES
-            + " AND u.session_id = ANY(%s) GROUP BY 1, 3",
+            + ") SELECT term, max(worth), session_id FROM matched WHERE session_id = ANY(%s) GROUP BY 1, 3",
             [
                 [w.key for w in ways],
                 [w.term for w in ways],

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 import numpy as np
@@ -25,7 +24,7 @@ class Row:
     node_type: str
     session_id: UUID | None
     position: int
-    occurred_at: datetime
+    occurred_at: float  # seconds since 1970: parsing two thousand dates would take longer than the search
     length: int
     chunks: int
     is_question: bool
@@ -34,7 +33,9 @@ class Row:
 
 
 _COLUMNS = (
-    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id, u.position, u.occurred_at, u.length, u.chunks,"
+    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id, u.position,"
+    " extract(epoch FROM u.occurred_at)::float8,"
+    " u.length, u.chunks,"
     " u.is_question, u.has_time, array_send(u.terms)"
 )
 
