@@ -1,6 +1,7 @@
 """Layer 1: what a message asks of us. Pure: text and past risk in, a screening out."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -136,6 +137,9 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lis
         gravest = _likeliest(reading.shares, HARD_KINDS)
         return _hard_bell(gravest, _reason(gravest), min(1.0, hard + added), signals, version, degraded=False)
     rung = either + added >= (limits.soft if reading else limits.soft_by_lists)
+    if lists and not rung and soft_score >= limits.soft_by_lists and _of_oneself(cleaned):
+        # The floor: plain words of distress about oneself ring, whatever the classifier makes of them.
+        rung, either, kind = True, soft_score, "distress"
     return Screening(
         Action.SOFT_BELL if rung else Action.PASS,
         SOFT_REASON if rung else "",
@@ -239,6 +243,14 @@ def _soft(cleaned: str, raw: str, softened: list[Match], signals: list[Signal]) 
         signals.append(_signal("soft list", match, match.entry.weight, raw))
         remaining *= 1 - match.entry.weight
     return 1 - remaining
+
+
+_ONESELF = re.compile(r"\b(?:i|i'm|im|i've|ive|i'll|me|my|myself)\b")
+_FEW_WORDS = 4  # "nobody understands", "so overwhelmed": said of oneself without saying so
+
+
+def _of_oneself(cleaned: str) -> bool:
+    return bool(_ONESELF.search(cleaned)) or len(cleaned.split()) <= _FEW_WORDS
 
 
 def _inside(match: Match, others: list[Match]) -> Match | None:

@@ -146,3 +146,21 @@ def test_the_lists_know_plans_and_leave_idioms_alone() -> None:
     assert screen("how do I kill the process on port 80").action == "pass"
     assert screen("this is a useless tool").action == "pass"
     assert screen("I am overwhelmed and can't cope").action == "soft_bell"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I feel so overwhelmed and anxious",
+        "I'm so stressed about the exam and can't cope",
+        "Nobody understands",
+        "I feel depressed",
+        "I can't handle this",
+    ],
+)
+def test_plain_words_of_distress_about_oneself_always_ring_soft(owner: User, text: str) -> None:
+    assert services.screen_message(owner_id=owner.pk, text=text).action == "soft_bell"
+
+
+def test_a_mild_word_about_a_tool_rings_nothing(owner: User) -> None:
+    assert services.screen_message(owner_id=owner.pk, text="this is a useless tool").action == "pass"
