@@ -108,9 +108,7 @@ def candidates(
         return [row[0] for row in cursor.fetchall()]
 
 
-def sessions(
-    owner_id: int, ways: Sequence[Way], session_ids: Sequence[UUID]
-) -> list[tuple[int, float, UUID]]:
+def sessions(owner_id: int, ways: Sequence[Way], session_ids: Sequence[str]) -> list[tuple[int, float, str]]:
     """For each of these sessions the terms that stand anywhere in it: (term, credit, session)."""
     if not ways or not session_ids:
         return []
@@ -119,7 +117,8 @@ def sessions(
             # Materialised: joined the other way round, each of the sessions' messages would be compared with each key.
             "WITH matched AS MATERIALIZED (SELECT way.term, way.worth, u.session_id"
             + _MATCHES
-            + ") SELECT term, max(worth), session_id FROM matched WHERE session_id = ANY(%s) GROUP BY 1, 3",
+            + ") SELECT term, max(worth), session_id::text FROM matched"
+            " WHERE session_id = ANY(%s::uuid[]) GROUP BY 1, 3",
             [
                 [w.key for w in ways],
                 [w.term for w in ways],

@@ -21,8 +21,8 @@ from memory.retrieval.thread import Row
 from memory.retrieval.utterances import PERSON, SPEAKER, key
 
 MOST_HITS = 100
-CANDIDATES = 100
-MOST_COMPARED = 400
+CANDIDATES = 60
+MOST_COMPARED = 300
 # A recap wants the whole of a theme: this many times as many hits, from all over its time.
 RECAP_WIDER = 3
 RECAP_PER_SESSION = 4
@@ -231,7 +231,7 @@ def _passes(row: Row, filters: Filters) -> bool:
         (filters.since is None or row.occurred_at >= filters.since.timestamp())
         and (filters.until is None or row.occurred_at < filters.until.timestamp())
         and (not filters.node_types or row.node_type in filters.node_types)
-        and (filters.session_id is None or row.session_id == filters.session_id)
+        and (filters.session_id is None or row.session_id == str(filters.session_id))
     )
 
 
@@ -246,7 +246,7 @@ def _hubness(owner_id: int, ids: list[int], model: str) -> Floats:
 
 def _spread(ranked: list[Scored], most: int) -> list[Scored]:
     """The best of a theme from many sessions rather than many of one, in order of time."""
-    taken: dict[UUID | int, int] = {}
+    taken: dict[str | int, int] = {}
     chosen = []
     for one in ranked:
         group = one.row.session_id or one.row.id

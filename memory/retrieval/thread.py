@@ -1,7 +1,7 @@
 """The channel of the thread: candidates with the turns around them, in order, as the formula wants them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -13,16 +13,15 @@ SCORED_AROUND = 2
 FETCHED_AROUND = 5
 
 
-@dataclass(frozen=True)
-class Row:
-    """One utterance of the scene."""
+class Row(NamedTuple):
+    """One utterance of the scene. A tuple, because a search makes a thousand of them."""
 
     id: int
     node_id: UUID
     role: str
     speaker: str
     node_type: str
-    session_id: UUID | None
+    session_id: str | None
     position: int
     occurred_at: float  # seconds since 1970: parsing two thousand dates would take longer than the search
     length: int
@@ -33,7 +32,7 @@ class Row:
 
 
 _COLUMNS = (
-    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id, u.position,"
+    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id::text, u.position,"
     " extract(epoch FROM u.occurred_at)::float8,"
     " u.length, u.chunks,"
     " u.is_question, u.has_time, array_send(u.terms)"
@@ -57,8 +56,8 @@ def around(owner_id: int, ids: Sequence[int]) -> list[Row]:
             " AND u.position BETWEEN span.low AND span.high",
             [list(ids), owner_id, *spans, owner_id],
         )
-        rows = [Row(*values) for values in cursor.fetchall()]
-    return sorted(rows, key=lambda row: (str(row.session_id or ""), row.position, row.id))
+        rows = [Row._make(values) for values in cursor.fetchall()]
+    return sorted(rows, key=lambda row: (row.session_id or "", row.position, row.id))
 
 
 def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], list[int]]:
@@ -77,9 +76,9 @@ def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], l
     return sessions, lows, highs
 
 
-def session_numbers(rows: Sequence[Row]) -> tuple[NDArray[np.int64], dict[UUID, int]]:
+def session_numbers(rows: Sequence[Row]) -> tuple[NDArray[np.int64], dict[str, int]]:
     """A dense number for each row's session; a row without one has a number of its own."""
-    known: dict[UUID, int] = {}
+    known: dict[str, int] = {}
     numbers = []
     count = 0
     for row in rows:
