@@ -1,9 +1,9 @@
 """Training of the classifier by meaning from our own examples: deterministic, and written as a readable file.
 
 Regularised least squares with a Gaussian kernel, one target a kind: one linear system, so that the same examples
-always give the same weights, one row of votes per example. Chosen by counts on a development set, where it was level
-with or above a support vector machine and kernel logistic regression; it trains in seconds. Calibration is Platt's, on predictions for
-examples left out in groups of near-duplicates.
+always give the same weights, one row of votes per example. Chosen by counts on a development set, where it was
+level with or above a support vector machine and kernel logistic regression; it trains in seconds. Calibration is
+Platt's, on predictions for examples left out in groups of near-duplicates.
 """
 
 import base64
