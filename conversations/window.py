@@ -13,6 +13,7 @@ from conversations.imprint import Passage
 from conversations.intents import Intent, Kind
 from conversations.models import Session, Turn
 from memory.models import MemoryNode
+from memory.retrieval import CONFIDENT, recall
 
 # A look-up over recent talk reads so many turns at the most; the token budget of the prompt decides in the end.
 MOST_RECENT_TURNS = 120
@@ -78,17 +79,31 @@ def search(
     exclude: tuple[UUID, int] | None = None,
     limit: int = MOST_FOUND,
 ) -> tuple[Passage, ...]:
-    """The person's exchanges that match the query's words, best first; `exclude` names the thread being answered."""
-    nodes = MemoryNode.objects.for_owner(owner).conversations()
-    if intent and intent.window:
-        nodes = nodes.occurred_between(intent.window.start, intent.window.end)
-    matching = nodes.matching(query)
-    if exclude is not None:
-        matching = matching.exclude(session_id=exclude[0])
-    found = list(matching[:limit])
+    """The person's exchanges that recall is confident of, best first, then any too new to be indexed that match.
+
+    `exclude` names the thread being answered, which the prompt holds anyway. The intent's window is a limit.
+    """
+    window = intent.window if intent else None
+    hits = recall(
+        owner,
+        query,
+        limit=limit * 3,
+        since=window.start if window else None,
+        until=window.end if window else None,
+        node_types=[MemoryNode.NodeType.CONVERSATION],
+    )
+    nodes = MemoryNode.objects.for_owner(owner).conversations().unindexed()
+    if window:
+        nodes = nodes.occurred_between(window.start, window.end)
+    ranked = [hit.node for hit in hits if hit.confidence >= CONFIDENT] + list(nodes.matching(query)[:limit])
+    found = [
+        node
+        for node in {node.pk: node for node in ranked}.values()
+        if exclude is None or node.session_id != exclude[0]
+    ][:limit]
     if intent and intent.oldest_first:
         found.sort(key=lambda node: (node.occurred_at, node.pk))
-    return passages_of(found, "words")
+    return passages_of(found, "recalled")
 
 
 def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
