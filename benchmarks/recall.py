@@ -204,6 +204,8 @@ def main() -> None:
     )
     parser.add_argument("--queries", type=int, default=100)
     options = parser.parse_args()
+    # Not the name that the tests use: both may run.
+    connection.settings_dict["TEST"]["NAME"] = "benchmark_recall"
     connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:
         run(sorted(options.steps), options.large, options.queries)
