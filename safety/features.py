@@ -135,6 +135,18 @@ NAMES: tuple[str, ...] = (*_BITS, *(f"{left} & {right}" for left, right in _PROD
 MOST_CHARACTERS = 4000  # a window is never longer; rules on more would only cost time
 
 
+# The positions of the rules that speak of danger by themselves.
+DANGER = [
+    NAMES.index(name)
+    for name in (
+        "wish to die", "wish i were dead", "die verb", "suicide word", "thinking of it", "plan", "means",
+        "means at oneself", "own means", "took", "goodbye", "note", "when gone", "last", "forgive", "come home",
+        "attempt", "self harm", "hurt another", "will hurt another", "should be hurt", "weapon at place", "how to die",
+        "doses", "not want to die", "hopeless", "passive", "die word",
+    )
+]  # fmt: skip
+
+
 @lru_cache(maxsize=1)
 def _compiled() -> list[re.Pattern[str]]:
     return [re.compile(pattern) for pattern in _BITS.values()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from safety.features import rule_bits
+from safety.features import DANGER, rule_bits
 from safety.lexicon import DATA, LexiconError, Match, lexicon, read_toml
 from safety.normalise import clean
 from safety.semantic import HARD_KINDS, KINDS, SOFT_KINDS, Reading, weights, windows
@@ -80,6 +80,7 @@ class Thresholds:
 
     soft: float
     hard: float
+    hard_without_rule: float
     soft_by_lists: float
     ambiguous_from: float
     history_share: float
@@ -93,6 +94,7 @@ def thresholds() -> Thresholds:
         found = Thresholds(
             soft=float(content["thresholds"]["soft"]),
             hard=float(content["thresholds"]["hard"]),
+            hard_without_rule=float(content["thresholds"]["hard_without_rule"]),
             soft_by_lists=float(content["thresholds"]["soft_by_lists"]),
             ambiguous_from=float(content["history"]["ambiguous_from"]),
             history_share=float(content["history"]["share"]),
@@ -133,7 +135,7 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lis
     kind: str | None = "distress" if soft_score else None
     if reading is not None:
         kind = _likeliest(reading.shares)
-    if reading is not None and hard + added >= limits.hard:
+    if reading is not None and hard + added >= limits.hard and _speaks_of_danger(cleaned, hard, limits):
         gravest = _likeliest(reading.shares, HARD_KINDS)
         return _hard_bell(gravest, _reason(gravest), min(1.0, hard + added), signals, version, degraded=False)
     rung = either + added >= (limits.soft if reading else limits.soft_by_lists)
@@ -184,6 +186,16 @@ def _by_meaning(cleaned: str, embed: Embed | None, signals: list[Signal]) -> Rea
         for example in reading.nearest
     )
     return reading
+
+
+def _speaks_of_danger(cleaned: str, hard: float, limits: Thresholds) -> bool:
+    """Whether any rule supports what the classifier hears as danger; without one it must be surer to ring hard.
+
+    It hears some warm, everyday messages as threats or goodbyes. They ring soft, and are answered.
+    """
+    if hard >= limits.hard_without_rule:
+        return True
+    return any(rule_bits(part)[DANGER].any() for part in windows(plain_wording(cleaned)))
 
 
 def _likeliest(shares: Mapping[str, float], among: Sequence[str] = (*HARD_KINDS, *SOFT_KINDS)) -> str:
