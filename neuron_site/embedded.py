@@ -31,6 +31,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 SOCKET_FOLDER_BYTES = 107 - 20
 POSTGRES_USER = "embedded_postgres"  # what root hands PostgreSQL to, which refuses to run as root
 START_SECONDS = 60
+AFTER_KILL_SECONDS = 10
 STOP_SECONDS = 8
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 
@@ -275,25 +276,40 @@ def _ensure_postgres(var: Path) -> str:
     if _wait_for_the_one_before(sockets, data):
         return url
     log = var / "postgres.log"
+    process = _launch(binaries, data, sockets, log, account)
+    began = time.monotonic()
+    while not _postgres_answers(sockets, data):
+        waited = time.monotonic() - began
+        if process.poll() is not None and waited < AFTER_KILL_SECONDS:
+            # After kill -9 of everything the old server takes moments to go, and PostgreSQL refuses till then.
+            time.sleep(0.3)
+            process = _launch(binaries, data, sockets, log, account)
+        elif process.poll() is not None or waited > START_SECONDS:
+            raise EmbeddedError(
+                f"PostgreSQL did not start. {_disk_sentence(var)} Its last words are in {log}."
+            )
+        time.sleep(0.05)
+    _started.append(process)
+    return url
+
+
+def _launch(
+    binaries: Path, data: Path, sockets: Path, log: Path, account: _Account
+) -> subprocess.Popen[bytes]:
+    options = [
+        "listen_addresses=",
+        f'unix_socket_directories="{sockets}"',
+        "unix_socket_permissions=0700",
+        "max_connections=200",
+        f"shared_buffers={_shared_buffers_mb()}MB",
+        "jit=off",
+    ]
+    words = [str(binaries / "postgres"), "-D", str(data)]
+    for option in options:
+        words += ["-c", option]
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            [
-                str(binaries / "postgres"),
-                "-D",
-                str(data),
-                "-c",
-                "listen_addresses=",
-                "-c",
-                f'unix_socket_directories="{sockets}"',
-                "-c",
-                "unix_socket_permissions=0700",
-                "-c",
-                "max_connections=200",
-                "-c",
-                f"shared_buffers={_shared_buffers_mb()}MB",
-                "-c",
-                "jit=off",
-            ],
+        return subprocess.Popen(
+            words,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -301,15 +317,6 @@ def _ensure_postgres(var: Path) -> str:
             start_new_session=True,
             **account,
         )
-    _started.append(process)
-    until = time.monotonic() + START_SECONDS
-    while not _postgres_answers(sockets, data):
-        if process.poll() is not None or time.monotonic() > until:
-            raise EmbeddedError(
-                f"PostgreSQL did not start. {_disk_sentence(var)} Its last words are in {log}."
-            )
-        time.sleep(0.05)
-    return url
 
 
 def _wait_for_the_one_before(sockets: Path, data: Path) -> bool:
