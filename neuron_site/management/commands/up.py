@@ -127,17 +127,25 @@ class Command(BaseCommand):
         connection.close()
 
     def _children(self) -> list[Child]:
-        python = sys.executable
+        # What the processes print is for when something is wrong; Celery's banner and its word on root are neither.
+        celery = [
+            sys.executable,
+            "-W",
+            "ignore:You're running the worker",
+            "-m",
+            "celery",
+            "-A",
+            "neuron_site",
+            "-q",
+        ]
         web = f"-m uvicorn neuron_site.asgi:application --host {settings.HOST} --port {settings.PORT}"
-        worker = "-m celery -A neuron_site worker -P threads -c 16 --without-gossip --without-mingle"
-        beat = "-m celery -A neuron_site beat --loglevel WARNING"
+        quiet = "--timeout-graceful-shutdown 2 --no-access-log --log-level warning"
+        worker = "worker -P threads -c 16 --without-gossip --without-mingle --loglevel WARNING"
+        beat = ["beat", "--loglevel", "WARNING", "--schedule", str(Path(settings.VAR_DIR) / "beat")]
         return [
-            Child("web", [python, *web.split(), "--timeout-graceful-shutdown", "2", "--no-access-log"]),
-            Child("worker", [python, *worker.split(), "--loglevel", "WARNING"]),
-            Child(
-                "beat",
-                [python, *beat.split(), "--schedule", str(Path(settings.VAR_DIR) / "beat")],
-            ),
+            Child("web", [sys.executable, *web.split(), *quiet.split()]),
+            Child("worker", [*celery, *worker.split()]),
+            Child("beat", [*celery, *beat]),
         ]
 
 
