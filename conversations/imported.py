@@ -12,7 +12,7 @@ from django.db.models import Max
 import memory.services
 from conversations.importers import Chat, Exchange
 from conversations.models import ImportedChat, Session, Turn
-from conversations.services import title_from
+from conversations.services import make_node, title_from
 from memory.embedding import EmbedderUnavailable, embed_packaged
 from safety.normalise import replace_unstorable
 from safety.screening import Action, Screening, screen
@@ -200,15 +200,7 @@ def _remember(session: Session, turns: Iterable[Turn]) -> None:
     if session.temporary:
         return
     for turn in turns:
-        memory.services.remember_turn(
-            owner=session.owner,
-            session_id=session.pk,
-            turn_index=turn.turn_index,
-            q=turn.q,
-            a=turn.a,
-            created_at=turn.created_at,
-            source=session.source,
-        )
+        make_node(session=session, turn=turn)
 
 
 def _forget(owner: AbstractBaseUser, session: Session) -> None:

@@ -306,11 +306,16 @@ def settle_turn(
 
 def remember(*, turn: Turn) -> None:
     """The turn's Conversation node and the rolling history, inside the caller's transaction."""
-    session = turn.session
-    if session.temporary:
+    if turn.session.temporary:
         return
+    make_node(session=turn.session, turn=turn)
+    rewrite_history(owner=turn.owner)
+
+
+def make_node(*, session: Session, turn: Turn) -> None:
+    """The Conversation node of a turn of this session, inside the caller's transaction."""
     memory.services.remember_turn(
-        owner=turn.owner,
+        owner=session.owner,
         session_id=session.pk,
         turn_index=turn.turn_index,
         q=turn.q,
@@ -318,7 +323,6 @@ def remember(*, turn: Turn) -> None:
         created_at=turn.created_at,
         source=session.source,
     )
-    rewrite_history(owner=turn.owner)
 
 
 def rewrite_history(*, owner: AbstractBaseUser) -> None:
