@@ -42,11 +42,11 @@ class Running:
             return False
 
     def child(self, words: str) -> int:
-        """The pid of the child whose command line has these words; 0 where there is none."""
+        """The pid of the child whose command line has these words. Never 0: a signal to 0 is one to ourselves."""
         for pid in self.children():
             if words in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
                 return pid
-        return 0
+        raise AssertionError(f"no child runs {words!r}")
 
     def children(self) -> list[int]:
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()

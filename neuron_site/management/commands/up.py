@@ -128,16 +128,8 @@ class Command(BaseCommand):
 
     def _children(self) -> list[Child]:
         # What the processes print is for when something is wrong; Celery's banner and its word on root are neither.
-        celery = [
-            sys.executable,
-            "-W",
-            "ignore:You're running the worker",
-            "-m",
-            "celery",
-            "-A",
-            "neuron_site",
-            "-q",
-        ]
+        celery = [sys.executable, "-W", "ignore:You're running the worker", "-m", "celery", "-q"]
+        celery += ["-A", "neuron_site"]
         web = f"-m uvicorn neuron_site.asgi:application --host {settings.HOST} --port {settings.PORT}"
         quiet = "--timeout-graceful-shutdown 2 --no-access-log --log-level warning"
         worker = "worker -P threads -c 16 --without-gossip --without-mingle --loglevel WARNING"
