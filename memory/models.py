@@ -147,6 +147,7 @@ class MirrorJob(models.Model):
         PUT_NODE = "put_node"
         PUT_EDGE = "put_edge"
         DELETE_NODE = "delete_node"
+        PUT_BELL = "put_bell"
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -164,6 +165,8 @@ class MirrorJob(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     tries = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(default=timezone.now, help_text="Not before; doubles as the lease.")
+    # Who sends it at present, until due_at; only they may settle it.
+    claim = models.UUIDField(null=True, editable=False)
     last_error = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     sent_at = models.DateTimeField(null=True, blank=True)
@@ -181,10 +184,38 @@ class MirrorJob(models.Model):
             models.Index(fields=["due_at", "id"], condition=Q(state="waiting"), name="mirror_due"),
             # The order within a lane.
             models.Index(fields=["lane", "id"], condition=Q(state="waiting"), name="mirror_lane"),
+            # prune(): what was sent long ago.
+            models.Index(fields=["sent_at"], condition=Q(state="sent"), name="mirror_sent"),
+            # What an operator looks at; empty nearly always.
+            models.Index(fields=["id"], condition=Q(state="dead"), name="mirror_dead"),
         ]
 
     def __str__(self) -> str:
         return f"{self.operation} {self.subject_id} v{self.subject_version} ({self.state})"
+
+
+class Tombstone(models.Model):
+    """That a node was deleted: its id alone. Written in the transaction that deletes, read by those who sync.
+
+    Neither a sync nor a late PUT may bring the node back at this version or an older one.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tombstones")
+    node_id = models.UUIDField()
+    version = models.PositiveIntegerField(default=1, help_text="The node's version when it was deleted.")
+    deleted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "node_id"], name="one_tombstone_per_node"),
+        ]
+        indexes = [
+            # What was deleted since a moment: the answer to a sync.
+            models.Index(fields=["owner", "deleted_at", "id"], name="tombstone_since"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.node_id} v{self.version} deleted"
 
 
 from memory.recall_models import OwnerIndex, OwnerTerm, UnitVector, Utterance  # noqa: E402, F401 - so that Django finds the tables

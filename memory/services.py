@@ -11,7 +11,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from memory.models import MemoryEdge, MemoryNode, MirrorJob
+from memory.engram.owner import engram_owner_id
+from memory.models import MemoryEdge, MemoryNode, MirrorJob, Tombstone
 
 
 def remember_turn(
@@ -142,12 +143,31 @@ def overwrite_history(
 
 
 def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID]) -> int:
-    """Forget nodes for good, with edges and everything derived; the outbox hears of each. Returns how many."""
+    """Forget nodes for good, with edges and everything derived. Returns how many.
+
+    A tombstone is left of each, and the outbox hears of it.
+    """
     with transaction.atomic():
-        nodes = list(MemoryNode.objects.for_owner(owner).filter(pk__in=list(node_ids)).select_for_update())
+        nodes = list(
+            MemoryNode.objects.for_owner(owner)
+            .filter(pk__in=list(node_ids))
+            .order_by("pk")
+            .select_for_update()
+        )
+        now = timezone.now()
+        Tombstone.objects.bulk_create(
+            [
+                Tombstone(owner_id=node.owner_id, node_id=node.pk, version=node.version, deleted_at=now)
+                for node in nodes
+            ],
+            update_conflicts=True,
+            unique_fields=["owner", "node_id"],
+            update_fields=["version", "deleted_at"],
+        )
+        # What is still to be sent of them must not arrive after their deletion. What is being sent now keeps
+        # its place in the lane, so that the deletion waits for it.
+        MirrorJob.objects.waiting().filter(subject_id__in=[node.pk for node in nodes], claim=None).delete()
         for node in nodes:
-            # What is still to be sent of it must not arrive after its deletion.
-            MirrorJob.objects.waiting().filter(subject_id=node.pk).delete()
             _enqueue(
                 owner_id=node.owner_id,
                 operation=MirrorJob.Operation.DELETE_NODE,
@@ -189,8 +209,8 @@ def enqueue_node(node: MemoryNode) -> None:
 
 
 def _enqueue(*, owner_id: int, operation: str, subject_id: UUID, version: int, lane: UUID) -> None:
-    # Without a remote engram nothing would ever take the rows away again.
-    if not settings.ENGRAM_URL:
+    # What is never sent would never be taken away again.
+    if not settings.ENGRAM_URL or owner_id != engram_owner_id():
         return
     MirrorJob.objects.get_or_create(
         operation=operation,
