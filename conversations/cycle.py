@@ -206,7 +206,6 @@ class _Progress:
     text: str = ""
     model: str = ""
     passages: list[imprint.Passage] = field(default_factory=list)
-    notices: list[dict[str, str]] = field(default_factory=list)
     kept_at: float = 0.0
 
 
@@ -231,7 +230,7 @@ def answer(turn_id: UUID) -> None:
 
 
 async def _answer(turn: Turn) -> None:
-    progress = _Progress(turn, Publisher(turn), SentenceGate(turn.action))
+    progress = _Progress(turn, Publisher(turn), safety.services.reply_gate(action=turn.action))
     progress.publisher.begin()
     status, error = Turn.Status.COMPLETE, ""
     try:
@@ -268,7 +267,6 @@ async def _generate(progress: _Progress) -> None:
     """L2, recall, L3, the model, each sentence validated before it is shown."""
     turn = progress.turn
     plan = await sync_to_async(_plan)(turn)
-    progress.notices = plan.notices
     if plan.draft is None:
         _show(progress, plan.fixed)
         return
@@ -284,7 +282,7 @@ async def _generate(progress: _Progress) -> None:
     problem = progress.gate.problem
     if problem == "made_up_tool_call" or (not problem and not progress.text.strip()):
         # The model wrote a call out instead of making it, or said nothing: do the look-up for it and ask once more.
-        progress.gate = SentenceGate(turn.action)
+        progress.gate = safety.services.reply_gate(action=turn.action)
         progress.text = ""
         progress.publisher.reset()
         await _converse(progress, await sync_to_async(_look_up)(turn, plan), None)
@@ -359,7 +357,7 @@ async def _withhold(progress: _Progress, problem: str) -> None:
         session_id=turn.session_id,
         after_index=turn.turn_index,
         reason=problem.replace("_", " "),
-        detector_version="rules",
+        signals=progress.gate.signals,
     )
     progress.text = ""
     progress.publisher.reset()
@@ -375,7 +373,6 @@ async def _settle(progress: _Progress, status: str, error: str) -> None:
         model=progress.model,
         error=error,
         recalled=[_as_record(passage) for passage in _unique(progress.passages)],
-        notices=progress.notices,
     )
     for attempt in range(SETTLE_TRIES):
         try:
@@ -414,7 +411,6 @@ class _Plan:
     fixed: str
     draft: imprint.Draft | None
     toolbox: Toolbox | None
-    notices: list[dict[str, str]]
     guidance: str = ""
 
 
@@ -425,10 +421,10 @@ def _plan(turn: Turn) -> _Plan:
     now = timezone.now()
     profile = services.profile_of(turn.owner)
     tz = zoneinfo.ZoneInfo(profile.time_zone)
-    notices, redirect_to = _stewardship(turn, profile)
+    redirect_to = _stewardship(turn, profile)
     soft_bell = turn.action == Turn.Action.SOFT_BELL
     if redirect_to is not None and not soft_bell:
-        return _Plan(redirect_to, None, None, notices)
+        return _Plan(redirect_to, None, None)
     guidance = redirect_to or ""
     with_tools = turn.mode == Mode.AGENTIC and llm.describe().configured
     intent = intents.recognise(turn.q, now=now, tz=tz)
@@ -437,12 +433,12 @@ def _plan(turn: Turn) -> _Plan:
         intent = intents.Intent(intents.Kind.NONE, intent.window)
     material = _gather(turn, intent, tz)
     if material.fixed is not None and not soft_bell:
-        return _Plan(material.fixed, None, None, notices)
+        return _Plan(material.fixed, None, None)
     toolbox = (
         Toolbox(owner=turn.owner, session=turn.session, before=turn.turn_index, tz=tz) if with_tools else None
     )
     draft = _draft(turn, profile, material, guidance=guidance, with_tools=with_tools)
-    return _Plan("", draft, toolbox, notices, guidance)
+    return _Plan("", draft, toolbox, guidance)
 
 
 def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:
@@ -491,15 +487,17 @@ def _draft(
     )
 
 
-def _stewardship(turn: Turn, profile: Profile) -> tuple[list[dict[str, str]], str | None]:
+def _stewardship(turn: Turn, profile: Profile) -> str | None:
+    """The operator's words in place of an answer, if a policy covers the message; notices owed go onto the turn."""
     now = timezone.now()
     decision = stewardship.decide(
         turn.q,
         use=stewardship.Use(profile.last_active_at, profile.last_notice_at, profile.is_minor),
         now=now,
     )
-    services.note_use(profile=profile, noticed=bool(decision.notices), now=now)
-    return [{"id": notice.id, "text": notice.text} for notice in decision.notices], decision.redirect_to
+    notices = [{"id": notice.id, "text": notice.text} for notice in decision.notices]
+    services.note_use(profile=profile, turn=turn, notices=notices, now=now)
+    return decision.redirect_to
 
 
 def _tool_sentence(name: str) -> str:

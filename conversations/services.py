@@ -37,12 +37,17 @@ def profile_of(owner: AbstractBaseUser) -> Profile:
     return Profile.objects.get_or_create(owner_id=owner.pk)[0]
 
 
-def note_use(*, profile: Profile, noticed: bool, now: datetime) -> None:
-    """Keep when a person was last here, and when they were last told that this is an AI."""
+def note_use(*, profile: Profile, turn: Turn, notices: list[dict[str, str]], now: datetime) -> None:
+    """Keep when a person was last here; notices that are owed now go onto the turn with the note that they were told.
+
+    One transaction and before the model is asked: a worker that dies later takes no notice with it.
+    """
     values: dict[str, Any] = {"last_active_at": now}
-    if noticed:
-        values["last_notice_at"] = now
-    Profile.objects.filter(pk=profile.pk).update(**values)
+    with transaction.atomic():
+        if notices:
+            values["last_notice_at"] = now
+            Turn.objects.filter(pk=turn.pk).update(notices=notices)
+        Profile.objects.filter(pk=profile.pk).update(**values)
 
 
 class InvitationSpent(Exception):
@@ -262,7 +267,6 @@ def settle_turn(
     model: str = "",
     error: str = "",
     recalled: list[dict[str, Any]] | None = None,
-    notices: list[dict[str, str]] | None = None,
     now: datetime | None = None,
 ) -> bool:
     """Settle a turn this worker holds, with its memory, in one transaction. False where it was not its any more.
@@ -280,8 +284,6 @@ def settle_turn(
             "answered_at": now,
             "lease_until": None,
         }
-        if notices:
-            values["notices"] = notices
         held = Turn.objects.filter(pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING)
         if not held.update(**values):
             return False

@@ -147,6 +147,11 @@ DANGER = [
 ]  # fmt: skip
 
 
+def speaks_of_danger(wording: str) -> bool:
+    """Whether any rule that speaks of danger by itself holds of this plain wording."""
+    return bool(rule_bits(wording)[DANGER].any())
+
+
 @lru_cache(maxsize=1)
 def _compiled() -> list[re.Pattern[str]]:
     return [re.compile(pattern) for pattern in _BITS.values()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from safety.features import DANGER, rule_bits
+from safety.features import rule_bits, speaks_of_danger
 from safety.lexicon import DATA, LexiconError, Match, lexicon, read_toml
 from safety.normalise import clean
 from safety.semantic import HARD_KINDS, KINDS, SOFT_KINDS, Reading, weights, windows
@@ -195,7 +195,7 @@ def _speaks_of_danger(cleaned: str, hard: float, limits: Thresholds) -> bool:
     """
     if hard >= limits.hard_without_rule:
         return True
-    return any(rule_bits(part)[DANGER].any() for part in windows(plain_wording(cleaned)))
+    return any(speaks_of_danger(part) for part in windows(plain_wording(cleaned)))
 
 
 def _likeliest(shares: Mapping[str, float], among: Sequence[str] = (*HARD_KINDS, *SOFT_KINDS)) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,8 @@ from django.utils import timezone
 from memory.embedding import embed_packaged
 from safety import fallback
 from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, BellView, RiskState, StewardNotice
-from safety.screening import Action, Screening, screen
+from safety.screening import Action, Screening, Signal, detector_version, screen
+from safety.validation import SentenceGate
 
 logger = logging.getLogger(__name__)
 
@@ -104,14 +106,15 @@ def draft_bell(
         reason=screening.reason if hard else SOFT_REASON,
         summary=text[:SUMMARY_LENGTH],
         score=screening.score,
-        signals=[
-            {"layer": s.layer, "rule": s.rule, "span": s.span, "weight": s.weight, "matched": s.matched}
-            for s in screening.signals
-        ],
+        signals=[_as_record(signal) for signal in screening.signals],
         detector_version=screening.detector_version,
         ideation_level=screening.ideation_level,
         resources_shown=resources_shown,
     )
+
+
+def _as_record(signal: Signal) -> dict[str, Any]:
+    return {name: getattr(signal, name) for name in ("layer", "rule", "span", "weight", "matched")}
 
 
 def save_bell(*, bell: BellEvent) -> BellEvent:
@@ -189,8 +192,13 @@ def note_view(*, bell: BellEvent, steward: AbstractBaseUser) -> BellView:
     return BellView.objects.create(bell=bell, steward_id=steward.pk)
 
 
+def reply_gate(*, action: str) -> SentenceGate:
+    """What a streamed reply to a message screened as `action` has to pass, sentence by sentence."""
+    return SentenceGate(action, embed=embed_packaged)
+
+
 def withheld_reply(
-    *, owner_id: int, session_id: UUID, after_index: int, reason: str, detector_version: str
+    *, owner_id: int, session_id: UUID, after_index: int, reason: str, signals: Sequence[Signal]
 ) -> None:
     """Log that a reply of the model was withheld: a bell of its own kind, without the text."""
     bell = BellEvent(
@@ -199,7 +207,8 @@ def withheld_reply(
         after_index=after_index,
         level=BellEvent.Level.WITHHELD,
         reason=reason[:120],
-        detector_version=detector_version,
+        signals=[_as_record(signal) for signal in signals],
+        detector_version=detector_version(),
     )
     try:
         save_bell(bell=bell)

@@ -1,0 +1,3 @@
+"""The scripted model of the conversations tests."""
+
+from tests.conversations.conftest import built_in, provider  # noqa: F401 (fixtures)
