@@ -11,7 +11,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from memory.querysets import MemoryNodeQuerySet, MirrorJobQuerySet
+from memory.columns import TransactionId
+from memory.querysets import MemoryEdgeQuerySet, MemoryNodeQuerySet, MirrorJobQuerySet
 
 UNIT_RANGE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
@@ -33,6 +34,13 @@ class MemoryNode(models.Model):
         SEMANTIC = "Semantic"
         PROCEDURAL = "Procedural"
         WORKING = "Working"
+
+    class Hold(models.IntegerChoices):
+        """Text from elsewhere is shown to nobody and nothing before it has been screened."""
+
+        NONE = 0, "free"
+        UNSCREENED = 1, "waits for screening"
+        DANGER = 2, "kept out of recall"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memory_nodes")
@@ -64,12 +72,16 @@ class MemoryNode(models.Model):
     # Below `version` until recall has read this state of the node.
     indexed_version = models.PositiveIntegerField(default=0, editable=False)
 
+    hold = models.PositiveSmallIntegerField(choices=Hold.choices, default=Hold.NONE, editable=False)
+    changed_in = TransactionId()
+
     objects = MemoryNodeQuerySet.as_manager()
 
     class Meta:
         constraints = [
+            # The owner is part of it: nodes that come from elsewhere name sessions as they like.
             models.UniqueConstraint(
-                fields=["session_id", "turn_index"],
+                fields=["owner", "session_id", "turn_index"],
                 condition=Q(node_type="Conversation"),
                 name="one_conversation_node_per_turn",
             ),
@@ -98,6 +110,11 @@ class MemoryNode(models.Model):
                 condition=Q(indexed_version__lt=models.F("version")),
                 name="node_unindexed",
             ),
+            # held(): what came in and waits for screening; empty nearly always.
+            models.Index(fields=["created_at"], condition=Q(hold=1), name="node_unscreened"),
+            # GET /api/sync: what changed since; and the first sync, a page of ids at a time.
+            models.Index(fields=["owner", "changed_in"], name="node_changed"),
+            models.Index(fields=["owner", "id"], name="node_of_owner"),
         ]
 
     def __str__(self) -> str:
@@ -123,6 +140,9 @@ class MemoryEdge(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now)
     version = models.PositiveIntegerField(default=1)
+    changed_in = TransactionId()
+
+    objects = MemoryEdgeQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -132,6 +152,8 @@ class MemoryEdge(models.Model):
         indexes = [
             # Everything that hangs on an owner: export, GET /api/edges.
             models.Index(fields=["owner", "id"], name="edge_of_owner"),
+            # GET /api/sync: what changed since.
+            models.Index(fields=["owner", "changed_in"], name="edge_changed"),
             # Walking backwards, and the cascade of a deleted node.
             models.Index(fields=["target", "kind"], name="edge_backwards"),
         ]
@@ -204,14 +226,15 @@ class Tombstone(models.Model):
     node_id = models.UUIDField()
     version = models.PositiveIntegerField(default=1, help_text="The node's version when it was deleted.")
     deleted_at = models.DateTimeField(default=timezone.now)
+    changed_in = TransactionId()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["owner", "node_id"], name="one_tombstone_per_node"),
         ]
         indexes = [
-            # What was deleted since a moment: the answer to a sync.
-            models.Index(fields=["owner", "deleted_at", "id"], name="tombstone_since"),
+            # GET /api/sync: what was deleted since.
+            models.Index(fields=["owner", "changed_in"], name="tombstone_changed"),
         ]
 
     def __str__(self) -> str:

@@ -12,19 +12,32 @@ from django.db.models import F
 from django.utils import timezone
 
 if TYPE_CHECKING:
-    from memory.models import MemoryNode, MirrorJob  # noqa: F401 (base classes name them)
+    from memory.models import MemoryEdge, MemoryNode, MirrorJob  # noqa: F401 (base classes name them)
 
 
 MOST_RECENT = 1000
 NEVER_RECALLED = ("BellEvent", "StateEvent", "History")
+NEVER_GIVEN_OUT = ("BellEvent", "StateEvent")
 MOST_QUERY_WORDS = 40
 
 
 class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
-    """Verbs for nodes. Every chain begins with `for_owner`."""
+    """Verbs for nodes. Every chain begins with `for_owner`, or with `owned_by` where nothing of it is shown."""
 
     def for_owner(self, owner: AbstractBaseUser) -> Self:
+        """What may be shown and recalled: without what came from elsewhere and is not, or not well, screened."""
+        return self.owned_by(owner).filter(hold=0)
+
+    def owned_by(self, owner: AbstractBaseUser) -> Self:
+        """Everything there is, for writes and for the protocol between engrams."""
         return self.filter(owner_id=owner.pk)
+
+    def given_out(self) -> Self:
+        """Without what stays where it was written: bells are for review alone, state events for the operator."""
+        return self.exclude(node_type__in=NEVER_GIVEN_OUT)
+
+    def unscreened(self) -> Self:
+        return self.filter(hold=1)
 
     def of_type(self, *node_types: str) -> Self:
         return self.filter(node_type__in=node_types)
@@ -49,7 +62,7 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
         return self.exclude(node_type__in=NEVER_RECALLED)
 
     def unindexed(self) -> Self:
-        return self.recallable().filter(indexed_version__lt=models.F("version"))
+        return self.recallable().filter(indexed_version__lt=models.F("version"), hold=0)
 
     def newest_first(self) -> Self:
         return self.order_by("-occurred_at", "-id")
@@ -82,6 +95,19 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
         if since is not None:
             nodes = nodes.filter(occurred_at__gt=_aware(since))
         return nodes.newest_first()[:limit]
+
+
+class MemoryEdgeQuerySet(models.QuerySet["MemoryEdge"]):
+    """Verbs for edges."""
+
+    def owned_by(self, owner: AbstractBaseUser) -> Self:
+        return self.filter(owner_id=owner.pk)
+
+    def given_out(self) -> Self:
+        """Edges between nodes that are given out."""
+        return self.exclude(source__node_type__in=NEVER_GIVEN_OUT).exclude(
+            target__node_type__in=NEVER_GIVEN_OUT
+        )
 
 
 class MirrorJobQuerySet(models.QuerySet["MirrorJob"]):

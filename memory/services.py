@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from memory.engram.owner import engram_owner_id
@@ -50,7 +51,7 @@ def remember_turn(
     }
     with transaction.atomic():
         node = (
-            MemoryNode.objects.for_owner(owner)
+            MemoryNode.objects.owned_by(owner)
             .conversations()
             .filter(session_id=session_id, turn_index=turn_index)
             .first()
@@ -97,21 +98,18 @@ def connect(
             source=source, target=target, kind=kind, defaults={"owner_id": source.owner_id, "weight": weight}
         )
         if made and mirrored:
-            _enqueue(
-                owner_id=source.owner_id,
-                operation=MirrorJob.Operation.PUT_EDGE,
-                subject_id=edge.id,
-                version=edge.version,
-                lane=source.session_id or source.id,
-            )
+            enqueue_edge(edge)
     return edge
 
 
-def overwrite_node(*, node: MemoryNode, mirrored: bool = True, **values: Any) -> MemoryNode:
-    """Change a node in place, one version higher."""
+def overwrite_node(*, node: MemoryNode, mirrored: bool = True, above: int = 0, **values: Any) -> MemoryNode:
+    """Change a node in place, one version higher, and higher than `above`. What it says now was said here."""
     with transaction.atomic():
         MemoryNode.objects.filter(pk=node.pk).update(
-            **values, version=F("version") + 1, updated_at=timezone.now()
+            **values,
+            version=Greatest(F("version"), above) + 1,
+            updated_at=timezone.now(),
+            hold=MemoryNode.Hold.NONE,
         )
         node.refresh_from_db()
         if mirrored:
@@ -142,14 +140,14 @@ def overwrite_history(
             overwrite_node(node=node, content=content, payload=payload, occurred_at=occurred_at)
 
 
-def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID]) -> int:
+def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored: bool = True) -> int:
     """Forget nodes for good, with edges and everything derived. Returns how many.
 
     A tombstone is left of each, and the outbox hears of it.
     """
     with transaction.atomic():
         nodes = list(
-            MemoryNode.objects.for_owner(owner)
+            MemoryNode.objects.owned_by(owner)
             .filter(pk__in=list(node_ids))
             .order_by("pk")
             .select_for_update()
@@ -167,7 +165,7 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID]) -> int:
         # What is still to be sent of them must not arrive after their deletion. What is being sent now keeps
         # its place in the lane, so that the deletion waits for it.
         MirrorJob.objects.waiting().filter(subject_id__in=[node.pk for node in nodes], claim=None).delete()
-        for node in nodes:
+        for node in nodes if mirrored else []:
             _enqueue(
                 owner_id=node.owner_id,
                 operation=MirrorJob.Operation.DELETE_NODE,
@@ -182,7 +180,7 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID]) -> int:
 def delete_session_nodes(*, owner: AbstractBaseUser, session_id: UUID) -> int:
     """Forget every node of a session but its bells, which stewards keep for review."""
     ids = (
-        MemoryNode.objects.for_owner(owner)
+        MemoryNode.objects.owned_by(owner)
         .in_session(session_id)
         .exclude(node_type=MemoryNode.NodeType.BELL_EVENT)
         .values_list("pk", flat=True)
@@ -205,6 +203,17 @@ def enqueue_node(node: MemoryNode) -> None:
         subject_id=node.pk,
         version=node.version,
         lane=node.session_id or node.pk,
+    )
+
+
+def enqueue_edge(edge: MemoryEdge) -> None:
+    """Put the edge's present version into the outbox, behind its source, inside the caller's transaction."""
+    _enqueue(
+        owner_id=edge.owner_id,
+        operation=MirrorJob.Operation.PUT_EDGE,
+        subject_id=edge.id,
+        version=edge.version,
+        lane=edge.source.session_id or edge.source_id,
     )
 
 

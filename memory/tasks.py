@@ -5,6 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from memory import indexing
+from memory.engram import screening
 
 
 @shared_task(ignore_result=True)
@@ -15,3 +16,8 @@ def index_nodes(node_ids: list[str]) -> None:
 @shared_task(ignore_result=True)
 def sweep_unindexed() -> None:
     indexing.index_pending()
+
+
+@shared_task(ignore_result=True)
+def screen_held() -> None:
+    screening.screen_held()

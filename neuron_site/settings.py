@@ -264,6 +264,7 @@ NEURON_EMBEDDER_MODEL = env.text("NEURON_EMBEDDER_MODEL")
 NEURON_EMBEDDER_KEY = env.text("NEURON_EMBEDDER_KEY")
 ENGRAM_URL = env.text("ENGRAM_URL").rstrip("/")
 ENGRAM_TOKEN = env.text("ENGRAM_TOKEN")
+ENGRAM_SCREENING = "safety.incoming.is_danger"  # what memory asks before text from elsewhere is recalled
 ENGRAM_OWNER = env.text("ENGRAM_OWNER")
 ENGRAM_TIMEOUT_MS = env.integer("ENGRAM_TIMEOUT_MS", default=10_000, least=100, most=600_000)
 ENGRAM_CONNECT_TIMEOUT_MS = env.integer("ENGRAM_CONNECT_TIMEOUT_MS", default=3_000, least=100, most=60_000)
