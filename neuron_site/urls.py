@@ -14,6 +14,7 @@ urlpatterns = [
     path("api/v1/", include("conversations.api.urls")),
     path("api/v1/", include("memory.api")),
     path("api/v1/", include("safety.api")),
+    path("", include("memory.engram.server")),
     path("accounts/", include("allauth.account.urls")),
     path("", include("conversations.urls")),
 ]
