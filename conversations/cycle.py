@@ -9,7 +9,7 @@ import threading
 import time
 import zoneinfo
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -37,11 +37,11 @@ logger = logging.getLogger(__name__)
 LONGEST_MESSAGE = 100_000
 LONGEST_KEY = 64
 PROGRESS_SECONDS = 1.0
-RECENT_TURNS = 30
 # The built-in responder reads the prompt as a program does: it has no context to fill.
 BUILT_IN_TOKENS = 1_000_000
 BUILT_IN_TURNS = 1000
 SETTLE_TRIES = 20
+_SILENCE = object()
 
 # Set when the worker is told to go: answers in flight are settled with what they have,
 # or handed to the next worker where they have nothing yet.
@@ -206,7 +206,7 @@ class _Progress:
     text: str = ""
     model: str = ""
     passages: list[imprint.Passage] = field(default_factory=list)
-    kept_at: float = 0.0
+    kept_at: float = field(default_factory=time.monotonic)
 
 
 class _Stopped(Exception):
@@ -295,31 +295,38 @@ async def _generate(progress: _Progress) -> None:
 
 async def _converse(progress: _Progress, draft: imprint.Draft, toolbox: Toolbox | None) -> None:
     """Stream one reply through the gate, keeping progress about once a second however quiet the model is."""
-    async with aclosing(llm.stream(draft, toolbox)) as events:
-        following = asyncio.ensure_future(anext(events, None))
-        try:
-            while True:
-                await asyncio.wait({following}, timeout=PROGRESS_SECONDS)
-                await _keep(progress)
-                if not following.done():
-                    continue
-                event = following.result()
-                if event is None:
+    pieces: asyncio.Queue[llm.TextDelta | llm.ToolUse | llm.Finished | None] = asyncio.Queue()
+
+    async def listen() -> None:
+        async with aclosing(llm.stream(draft, toolbox)) as events:
+            async for event in events:
+                pieces.put_nowait(event)
+
+    # A task of its own, which the provider's library never leaves: stopping is one cancellation.
+    listening = asyncio.create_task(listen())
+    listening.add_done_callback(lambda _: pieces.put_nowait(None))
+    try:
+        while True:
+            piece: Any = _SILENCE
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PROGRESS_SECONDS):
+                    piece = await pieces.get()
+            await _keep(progress)
+            match piece:
+                case None:
                     break
-                match event:
-                    case llm.TextDelta(text=delta):
-                        _show(progress, progress.gate.feed(delta))
-                        if progress.gate.problem:
-                            return
-                    case llm.ToolUse(name=name):
-                        progress.publisher.status(_tool_sentence(name))
-                    case llm.Finished(model=model):
-                        progress.model = model
-                following = asyncio.ensure_future(anext(events, None))
-        finally:
-            if not following.done():
-                following.cancel()
-                await asyncio.wait({following})
+                case llm.TextDelta(text=delta):
+                    _show(progress, progress.gate.feed(delta))
+                    if progress.gate.problem:
+                        return
+                case llm.ToolUse(name=name):
+                    progress.publisher.status(_tool_sentence(name))
+                case llm.Finished(model=model):
+                    progress.model = model
+        await listening
+    finally:
+        listening.cancel()
+        await asyncio.wait({listening})
     _show(progress, progress.gate.flush())
     if toolbox is not None:
         progress.passages += toolbox.used
@@ -470,7 +477,7 @@ def _draft(
         Turn.objects.in_thread(turn.session)
         .filter(turn_index__lt=turn.turn_index)
         .order_by("-turn_index")
-        .values_list("q", "a")[:RECENT_TURNS]
+        .values_list("q", "a")[: window.RECENT_TURNS]
     )
     return imprint.prepare(
         imprint=turn.session.imprint or profile.imprint or Imprint.objects.filter(is_default=True).first(),

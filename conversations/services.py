@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import AbstractBaseUser, User
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
@@ -173,12 +173,30 @@ def accept_turn(
 
     The lock on the session's row keeps `turn_index` without gap or repeat. Raises ClientKeyReused.
     """
-    now = now or timezone.now()
+    try:
+        return Accepted(
+            _insert_turn(session, text, client_key, action, help_lines, bell, now or timezone.now()),
+            replayed=False,
+        )
+    except IntegrityError:
+        # One turn of a client_key in a session: another sending of this message was first.
+        standing = find_turn(session=session, client_key=client_key, text=text)
+        if standing is None:
+            raise
+        return Accepted(standing, replayed=True)
+
+
+def _insert_turn(
+    session: Session,
+    text: str,
+    client_key: str,
+    action: str,
+    help_lines: bool,
+    bell: BellEvent | None,
+    now: datetime,
+) -> Turn:
     with transaction.atomic():
         locked = Session.objects.select_for_update().get(pk=session.pk)
-        standing = find_turn(session=locked, client_key=client_key, text=text)
-        if standing is not None:
-            return Accepted(standing, replayed=True)
         turn = Turn.objects.create(
             session=locked,
             owner_id=locked.owner_id,
@@ -200,7 +218,7 @@ def accept_turn(
             bell.after_index = turn.turn_index
             safety.services.save_bell(bell=bell)
         transaction.on_commit(lambda: hint_answer(turn.pk))
-    return Accepted(turn, replayed=False)
+    return turn
 
 
 def title_from(text: str) -> str:
@@ -290,7 +308,8 @@ def settle_turn(
         Attempt.objects.create(
             turn=turn, number=turn.attempt, a=text, status=status, model=model, recalled=recalled or []
         )
-        turn.refresh_from_db()
+        for name, value in values.items():
+            setattr(turn, name, value)
         if status in (Turn.Status.FAILED, Turn.Status.INTERRUPTED):
             earlier = turn.attempts.filter(status=Turn.Status.COMPLETE).last()
             if earlier is not None:
@@ -330,7 +349,9 @@ def make_node(*, session: Session, turn: Turn) -> None:
 def rewrite_history(*, owner: AbstractBaseUser) -> None:
     """Overwrite the person's one rolling history node with the newest exchanges."""
     newest = list(
-        MemoryNode.objects.for_owner(owner).recent_by_type(MemoryNode.NodeType.CONVERSATION, HISTORY_TURNS)
+        MemoryNode.objects.for_owner(owner)
+        .recent_by_type(MemoryNode.NodeType.CONVERSATION, HISTORY_TURNS)
+        .only("id", "content", "occurred_at")
     )
     memory.services.overwrite_history(
         owner=owner,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
@@ -112,14 +113,21 @@ async def read(turn: Turn) -> AsyncIterator[Event]:
 
     May be opened any number of times and left at any point.
     """
-    client = redis.asyncio.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2, decode_responses=True
-    )
-    try:
-        async for event in _follow(turn.pk, client):
-            yield event
-    finally:
-        await client.aclose()
+    async for event in _follow(turn.pk, _reading_client()):
+        yield event
+
+
+# Connecting anew for each answer costs more than reading it. A client belongs to the loop that it was made in.
+_reading_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
+
+
+def _reading_client() -> redis.asyncio.Redis:
+    loop = asyncio.get_running_loop()
+    if loop not in _reading_clients:
+        _reading_clients[loop] = redis.asyncio.Redis.from_url(
+            settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2, decode_responses=True
+        )
+    return _reading_clients[loop]
 
 
 async def _follow(turn_id: UUID, client: redis.asyncio.Redis) -> AsyncIterator[Event]:

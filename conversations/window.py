@@ -18,6 +18,8 @@ from memory.retrieval import CONFIDENT, recall
 # A look-up over recent talk reads so many turns at the most; the token budget of the prompt decides in the end.
 MOST_RECENT_TURNS = 120
 MOST_FOUND = 12
+# The newest turns of the thread stand in the prompt as they were said; what was said before them is recalled.
+RECENT_TURNS = 30
 NOTHING_YET = (
     "There is nothing to look back on yet. Talk with me, or bring your old chats along on the import page, "
     "and ask me again."
@@ -52,6 +54,7 @@ def gather(
     if intent.oldest_first:
         head["order"] = "oldest first"
     nodes = MemoryNode.objects.for_owner(owner).conversations()
+    in_prompt = (session.pk, max(0, before - RECENT_TURNS))
     if intent.kind == Kind.THIS_CONVERSATION:
         turns = Turn.objects.in_thread(session).filter(turn_index__lt=before)
         passages = tuple(_of_turn(turn, session) for turn in turns)
@@ -65,9 +68,9 @@ def gather(
         passages = passages_of(list(found.newest_first()[:most_recent]), "recent")
         return Material(passages, head, None if passages else _nothing(owner, intent, tz))
     if intent.kind == Kind.ABOUT:
-        passages = search(owner=owner, query=intent.topic, intent=intent, exclude=(session.pk, before))
+        passages = search(owner=owner, query=intent.topic, intent=intent, exclude=in_prompt)
         return Material(passages, head, None if passages else _not_found(owner, intent, tz))
-    passages = search(owner=owner, query=message, intent=intent, exclude=(session.pk, before), limit=4)
+    passages = search(owner=owner, query=message, intent=intent, exclude=in_prompt, limit=4)
     return Material(passages, head)
 
 
@@ -81,16 +84,18 @@ def search(
 ) -> tuple[Passage, ...]:
     """The person's exchanges that recall is confident of, best first, then any too new to be indexed that match.
 
-    `exclude` names the thread being answered, which the prompt holds anyway. The intent's window is a limit.
+    `exclude` is a session and the turn_index from which the prompt holds it anyway. The intent's window is a limit.
     """
     window = intent.window if intent else None
     hits = recall(
         owner,
         query,
-        limit=limit * 3,
+        limit=limit * 2,  # both sides of an exchange may be hits
         since=window.start if window else None,
         until=window.end if window else None,
         node_types=[MemoryNode.NodeType.CONVERSATION],
+        except_from=exclude,
+        in_context=False,
     )
     nodes = MemoryNode.objects.for_owner(owner).conversations().unindexed()
     if window:
@@ -99,7 +104,7 @@ def search(
     found = [
         node
         for node in {node.pk: node for node in ranked}.values()
-        if exclude is None or node.session_id != exclude[0]
+        if exclude is None or node.session_id != exclude[0] or (node.turn_index or 0) < exclude[1]
     ][:limit]
     if intent and intent.oldest_first:
         found.sort(key=lambda node: (node.occurred_at, node.pk))

@@ -49,7 +49,7 @@ def remember_turn(
         "tags": ["Conversation", "chat", "timestamped"],
         "occurred_at": created_at,
     }
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         node = (
             MemoryNode.objects.owned_by(owner)
             .conversations()
@@ -93,7 +93,7 @@ def connect(
     """The edge of this kind between two nodes of one owner; there is never a second one."""
     if source.owner_id != target.owner_id:
         raise ValueError("an edge joins two nodes of the same owner")
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         edge, made = MemoryEdge.objects.get_or_create(
             source=source, target=target, kind=kind, defaults={"owner_id": source.owner_id, "weight": weight}
         )
@@ -104,7 +104,7 @@ def connect(
 
 def overwrite_node(*, node: MemoryNode, mirrored: bool = True, above: int = 0, **values: Any) -> MemoryNode:
     """Change a node in place, one version higher, and higher than `above`. What it says now was said here."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         MemoryNode.objects.filter(pk=node.pk).update(
             **values,
             version=Greatest(F("version"), above) + 1,
@@ -121,8 +121,8 @@ def overwrite_history(
     *, owner: AbstractBaseUser, content: str, payload: dict[str, Any], occurred_at: datetime
 ) -> None:
     """The rolling history of a person, `conv:history`: one node, overwritten, created at first use."""
-    with transaction.atomic():
-        node, made = MemoryNode.objects.get_or_create(
+    with transaction.atomic(savepoint=False):
+        node, made = MemoryNode.objects.defer("content", "payload").get_or_create(
             owner_id=owner.pk,
             node_type=MemoryNode.NodeType.HISTORY,
             defaults={

@@ -31,11 +31,12 @@ def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> 
     """
     now = now or timezone.now()
     screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed_packaged)
+    state = RiskState(owner_id=owner_id, risk=min(1.0, max(0.0, screening.risk)), updated_at=now)
     try:
-        with transaction.atomic():
-            RiskState.objects.update_or_create(
-                owner_id=owner_id, defaults={"risk": min(1.0, max(0.0, screening.risk)), "updated_at": now}
-            )
+        # One statement: two messages of a person at once cannot collide.
+        RiskState.objects.bulk_create(
+            [state], update_conflicts=True, unique_fields=["owner"], update_fields=["risk", "updated_at"]
+        )
     except (DatabaseError, InterfaceError):
         logger.exception("the risk of a person could not be kept")
     return screening

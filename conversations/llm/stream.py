@@ -15,6 +15,7 @@ import httpx2
 import stamina
 from django.conf import settings
 from pydantic_ai import Agent, Tool
+from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelHTTPError,
@@ -34,7 +35,7 @@ from pydantic_ai.messages import (
     TextPartDelta,
     UserPromptPart,
 )
-from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
 from conversations.imprint import Draft
@@ -105,7 +106,6 @@ async def stream(
         return error.wait <= LONGEST_PAUSE_SECONDS and max(error.wait, 0.01)
 
     seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
-    # Not asyncio.timeout: it belongs to the task that entered it, and each piece may be asked for by another task.
     ends_at = time.monotonic() + seconds * TOTAL_SECONDS_PER_SILENCE
     async for attempt in stamina.retry_context(
         on=worth_retrying,
@@ -132,27 +132,19 @@ async def _once(
         raise ModelFailure("not_configured", str(error), permanent=True) from error
     with_tools = draft.with_tools and toolbox is not None and description.kind != BUILT_IN
     async with http_client() as client:
-        agent: Agent[None, str] = Agent(
-            build(description, client),
-            instructions=draft.system,
-            tools=[Tool(function) for function in toolbox.functions()] if with_tools and toolbox else [],
-            retries=1,
-        )
+        model = build(description, client)
+        source = _with_tools(model, draft, toolbox) if with_tools and toolbox else _alone(model, draft)
         try:
-            async with agent.run_stream_events(
-                draft.message,
-                message_history=_messages(draft),
-                usage_limits=UsageLimits(request_limit=MOST_MODEL_CALLS),
-            ) as events:
-                iterator = aiter(events)
+            async with aclosing(source) as events:
                 while True:
                     async with asyncio.timeout(min(silence, ends_at - time.monotonic())):
-                        event: Any = await anext(iterator, None)
+                        event = await anext(events, None)
                     if event is None:
                         break
-                    piece = _piece(event, description.name)
+                    piece = _piece(event)
                     if piece is not None:
                         yield piece
+            yield Finished(description.name)
         except TimeoutError as error:
             late = time.monotonic() >= ends_at
             detail = "the answer took too long" if late else f"nothing for {silence:.0f} s"
@@ -170,7 +162,31 @@ async def _once(
             raise ModelFailure("rubbish", type(error).__name__) from error
 
 
-def _piece(event: Any, model: str) -> TextDelta | ToolUse | Finished | None:
+async def _alone(model: Model, draft: Draft) -> AsyncGenerator[Any, None]:
+    """One request without tools: what an agent does around it would cost as much again as the request itself."""
+    asked = ModelRequest(parts=[UserPromptPart(draft.message)], instructions=draft.system)
+    async with model_request_stream(model, [*_messages(draft), asked]) as events:
+        async for event in events:
+            yield event
+
+
+async def _with_tools(model: Model, draft: Draft, toolbox: Toolbox) -> AsyncGenerator[Any, None]:
+    agent: Agent[None, str] = Agent(
+        model,
+        instructions=draft.system,
+        tools=[Tool(function) for function in toolbox.functions()],
+        retries=1,
+    )
+    async with agent.run_stream_events(
+        draft.message,
+        message_history=_messages(draft),
+        usage_limits=UsageLimits(request_limit=MOST_MODEL_CALLS),
+    ) as events:
+        async for event in events:
+            yield event
+
+
+def _piece(event: Any) -> TextDelta | ToolUse | None:
     match event:
         case PartStartEvent(part=TextPart(content=text)) if text:
             return TextDelta(text)
@@ -178,8 +194,6 @@ def _piece(event: Any, model: str) -> TextDelta | ToolUse | Finished | None:
             return TextDelta(text)
         case FunctionToolCallEvent():
             return ToolUse(event.part.tool_name)
-        case AgentRunResultEvent():
-            return Finished(model)
     return None
 
 

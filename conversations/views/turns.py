@@ -60,12 +60,10 @@ def fork(request: PersonRequest, session_id: UUID, index: int) -> HttpResponse:
 
 def _say(request: PersonRequest, session: Session, form: MessageForm, *, leave_page: bool) -> HttpResponse:
     said = form.cleaned_data
+    country = frame.country_of(request)
     try:
         received = cycle.receive(
-            session=session,
-            text=said["text"],
-            client_key=said["client_key"],
-            country=frame.country_of(request),
+            session=session, text=said["text"], client_key=said["client_key"], country=country
         )
     except services.ClientKeyReused:
         return _not_sent(request, session, KEY_USED, 409)
@@ -78,10 +76,10 @@ def _say(request: PersonRequest, session: Session, form: MessageForm, *, leave_p
     where = f"{reverse('session', args=[session.pk])}#turn-{received.turn.turn_index}"
     if leave_page or not request.htmx:
         return _go(request, where)
-    return _said(request, session, received.turn)
+    return _said(request, session, received.turn, country)
 
 
-def _said(request: PersonRequest, session: Session, turn: Turn) -> HttpResponse:
+def _said(request: PersonRequest, session: Session, turn: Turn, country: str) -> HttpResponse:
     """The turn to add below, with the day line it may need, and a fresh key for the composer."""
     above = Turn.objects.in_thread(session).filter(turn_index__lt=turn.turn_index).last()
     context = {
@@ -89,7 +87,7 @@ def _said(request: PersonRequest, session: Session, turn: Turn) -> HttpResponse:
         "entries": entries([turn], [], above.created_at if above else None),
         "last_index": turn.turn_index,
         "client_key": new_key(),
-        "country": frame.country_of(request),
+        "country": country,
         "names_session": turn.turn_index == 0,
     }
     return render(request, "turns/said.html", context)

@@ -33,6 +33,9 @@ class Filters:
     until: datetime | None = None
     node_types: tuple[str, ...] = ()
     session_id: UUID | None = None
+    except_from: tuple[UUID, int] | None = (
+        None  # a session, and the position from which its utterances are left out
+    )
     sql: str = field(init=False, default="")
     values: tuple[Any, ...] = field(init=False, default=())
 
@@ -46,8 +49,12 @@ class Filters:
             clauses.append((" AND u.node_type = ANY(%s)", list(self.node_types)))
         if self.session_id is not None:
             clauses.append((" AND u.session_id = %s", self.session_id))
+        values = [value for _, value in clauses]
+        if self.except_from is not None:
+            clauses.append((" AND (u.session_id IS DISTINCT FROM %s OR u.position < %s)", None))
+            values += self.except_from
         object.__setattr__(self, "sql", "".join(clause for clause, _ in clauses))
-        object.__setattr__(self, "values", tuple(value for _, value in clauses))
+        object.__setattr__(self, "values", tuple(values))
 
 
 def frequencies(owner_id: int, keys: Sequence[int]) -> dict[int, int]:

@@ -75,13 +75,17 @@ def recall(
     until: datetime | None = None,
     node_types: Sequence[str] | None = None,
     session_id: UUID | None = None,
+    except_from: tuple[UUID, int] | None = None,
     now: datetime | None = None,
+    in_context: bool = True,
 ) -> list[Hit]:
     """What the owner's memory holds on a question, at most `limit` (1–100) utterances, best first.
 
     `since` and `until` bound [since, until) by `occurred_at` and must be aware; times that the query itself names
     ("last week", "in May") only raise what agrees with them. A recap question ("summarise what I said about …")
     widens to three times `limit`, spread over sessions, in order of time. A query that says nothing finds nothing.
+    `except_from` leaves out a session from a turn_index on: what the asker has before them anyway. Without
+    `in_context` the hits have no snippet and no neighbours, which a reader of whole nodes does not need.
     Raises ValueError for a limit or a time out of range.
     """
     if not 1 <= limit <= MOST_HITS:
@@ -93,13 +97,14 @@ def recall(
     asked = question.read(
         query, now=now or timezone.now(), tz=zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC")
     )
-    filters = Filters(since, until, tuple(node_types or ()), session_id)
+    thread_from = (except_from[0], 2 * except_from[1]) if except_from else None
+    filters = Filters(since, until, tuple(node_types or ()), session_id, thread_from)
     ranked, rows = rank(owner.pk, asked, filters, weights=Weights())
     if asked.recap:
         chosen = _spread(ranked, limit * RECAP_WIDER)
     else:
         chosen = ranked[:limit]
-    return _as_hits(owner, chosen, rows, asked)
+    return _as_hits(owner, chosen, rows, asked, in_context=in_context)
 
 
 def rank(
@@ -232,6 +237,11 @@ def _passes(row: Row, filters: Filters) -> bool:
         and (filters.until is None or row.occurred_at < filters.until.timestamp())
         and (not filters.node_types or row.node_type in filters.node_types)
         and (filters.session_id is None or row.session_id == str(filters.session_id))
+        and not (
+            filters.except_from is not None
+            and row.session_id == str(filters.except_from[0])
+            and row.position >= filters.except_from[1]
+        )
     )
 
 
@@ -258,7 +268,9 @@ def _spread(ranked: list[Scored], most: int) -> list[Scored]:
     return sorted(chosen, key=lambda one: (one.row.occurred_at, one.row.position, one.row.id))
 
 
-def _as_hits(owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], asked: Question) -> list[Hit]:
+def _as_hits(
+    owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], asked: Question, *, in_context: bool
+) -> list[Hit]:
     place = {row.id: number for number, row in enumerate(rows)}
     beside = {
         one.row.id: [
@@ -270,6 +282,7 @@ def _as_hits(owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], ask
             and abs(rows[number].position - one.row.position) <= 2
         ]
         for one in chosen
+        if in_context
     }
     needed = {one.row.node_id for one in chosen} | {row.node_id for some in beside.values() for row in some}
     nodes = MemoryNode.objects.for_owner(owner).recallable().in_bulk(needed)
@@ -279,7 +292,7 @@ def _as_hits(owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], ask
         node = nodes.get(one.row.node_id)
         if node is None:  # forgotten since the search began
             continue
-        snippet, marks = snippets.cut(snippets.said(node, one.row.role), asked)
+        snippet, marks = snippets.cut(snippets.said(node, one.row.role), asked) if in_context else ("", ())
         around = tuple(
             Neighbour(
                 row.node_id,
@@ -288,7 +301,7 @@ def _as_hits(owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], ask
                 snippets.said(nodes[row.node_id], row.role),
                 nodes[row.node_id].occurred_at,
             )
-            for row in beside[one.row.id]
+            for row in beside.get(one.row.id, ())
             if row.node_id in nodes
         )
         hits.append(

@@ -20,9 +20,17 @@ def test_something_said_twenty_sessions_ago_in_other_words_is_drawn_on(owner):
     assert (passages[0].session_id, passages[0].turn_index) == (told[0].session_id, 0)
 
 
-def test_the_thread_being_answered_is_not_drawn_on_again(owner):
+def test_what_the_prompt_holds_of_the_thread_is_not_drawn_on_again(owner):
     told = remember(owner, ("I adopted a greyhound called Juno.", "What a lovely name."))
-    assert window.search(owner=owner, query="greyhound Juno", exclude=(told[0].session_id, 1)) == ()
+    index_pending()
+    assert window.search(owner=owner, query="greyhound Juno", exclude=(told[0].session_id, 0)) == ()
+
+
+def test_the_beginning_of_a_long_thread_is_drawn_on_when_the_prompt_holds_only_its_end(owner):
+    told = remember(owner, ("I adopted a greyhound called Juno.", "What a lovely name."), *FILLER)
+    index_pending()
+    passages = window.search(owner=owner, query="greyhound Juno", exclude=(told[0].session_id, 1))
+    assert [passage.turn_index for passage in passages] == [0]
 
 
 def test_somebody_elses_words_are_never_drawn_on(owner, other):
