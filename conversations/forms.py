@@ -1,6 +1,7 @@
 """What people send in on the pages."""
 
 import zoneinfo
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 
 from conversations.cycle import LONGEST_KEY, LONGEST_MESSAGE
 from conversations.models import Mode, Profile
+from memory.models import MemoryNode
 from safety.resources import all_resources
 
 
@@ -73,7 +75,31 @@ class TitleForm(forms.Form):
 
 
 class SearchForm(forms.Form):
-    q = forms.CharField(max_length=200, required=False)
+    """How a search is limited; the query itself is taken as it is, whatever it holds."""
+
+    by = forms.ChoiceField(
+        choices=[("both", "Words and meaning"), ("words", "Words"), ("meaning", "Meaning")], required=False
+    )
+    since = forms.DateField(required=False)
+    until = forms.DateField(required=False)
+    type = forms.ChoiceField(
+        choices=[
+            ("", "everything"),
+            (MemoryNode.NodeType.CONVERSATION, "what was said"),
+            (MemoryNode.NodeType.KNOWLEDGE, "what I asked to have kept"),
+        ],
+        required=False,
+    )
+    session = forms.UUIDField(required=False)
+
+    def clean_by(self) -> str:
+        return self.cleaned_data["by"] or "both"
+
+    def clean_until(self) -> date | None:
+        until: date | None = self.cleaned_data["until"]
+        if until == date.max:
+            raise forms.ValidationError("That day is too far off.")
+        return until
 
 
 class ImportForm(forms.Form):

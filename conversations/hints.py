@@ -27,3 +27,13 @@ def hint_import(job_id: UUID) -> None:
         run_import.delay(str(job_id))
     except (OperationalError, RedisError, OSError):
         logger.warning("no broker to wake a worker for import %s; the sweeper will find it", job_id)
+
+
+def hint_index(node_id: UUID) -> None:
+    """Say that a node is new to recall."""
+    from memory.tasks import index_nodes
+
+    try:
+        index_nodes.delay([str(node_id)])
+    except (OperationalError, RedisError, OSError):
+        logger.warning("no broker to have node %s indexed; the sweeper will find it", node_id)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 import memory.services
 import safety.services
-from conversations.hints import hint_answer
+from conversations.hints import hint_answer, hint_index
 from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
 from conversations.stream import forget_streams
 from memory.models import MemoryNode
@@ -329,13 +329,14 @@ def remember(*, turn: Turn) -> None:
     """The turn's Conversation node and the rolling history, inside the caller's transaction."""
     if turn.session.temporary:
         return
-    make_node(session=turn.session, turn=turn)
+    node = make_node(session=turn.session, turn=turn)
     rewrite_history(owner=turn.owner)
+    transaction.on_commit(lambda: hint_index(node.pk))
 
 
-def make_node(*, session: Session, turn: Turn) -> None:
+def make_node(*, session: Session, turn: Turn) -> MemoryNode:
     """The Conversation node of a turn of this session, inside the caller's transaction."""
-    memory.services.remember_turn(
+    return memory.services.remember_turn(
         owner=session.owner,
         session_id=session.pk,
         turn_index=turn.turn_index,

@@ -15,6 +15,7 @@ from conversations import window
 from conversations.imprint import LONGEST_PASSAGE, Passage, fitting, tokens
 from conversations.models import Session, Turn
 from memory.models import MemoryNode
+from memory.search import By, Limits, search
 
 MOST_RESULTS = 20
 # What one result may take of the room that is left for results, and what the last of many calls still gets.
@@ -42,6 +43,7 @@ class Toolbox:
         return [
             self.recent_conversations,
             self.search_memory,
+            self.semantic_search,
             self.recall,
             self.search_knowledge,
             self.summarise_session,
@@ -59,13 +61,22 @@ class Toolbox:
         return await sync_to_async(self._recent)(limit, since)
 
     async def search_memory(self, query: str, limit: int = 8) -> list[Result]:
-        """Earlier exchanges that hold the query's words, best first.
+        """Earlier exchanges that hold all of the query's words, newest first.
 
         Args:
-            query: the words to look for.
+            query: the words to look for, as few as say it; what stands in quotes is found as it stands.
             limit: how many, up to 20.
         """
-        return await sync_to_async(self._search)(query, limit)
+        return await sync_to_async(self._found)(query, By.WORDS, limit)
+
+    async def semantic_search(self, query: str, limit: int = 8) -> list[Result]:
+        """Earlier exchanges that are near the query in meaning, whatever their words, nearest first.
+
+        Args:
+            query: what it is about, in a sentence.
+            limit: how many, up to 20.
+        """
+        return await sync_to_async(self._found)(query, By.MEANING, limit)
 
     async def recall(self, query: str, limit: int = 8) -> list[Result]:
         """What was said about something, in any wording, best first.
@@ -119,16 +130,37 @@ class Toolbox:
         self.used += found
         return self._fitted([self._record(passage) for passage in found])
 
+    def _found(self, query: str, by: By, limit: int) -> list[Result]:
+        found = search(
+            self.owner,
+            query,
+            by=by,
+            limit=MOST_RESULTS,
+            limits=Limits(node_types=(MemoryNode.NodeType.CONVERSATION,)),
+        ).found
+        nodes = [one.node for one in found if one.sure and one.node.session_id != self.session.pk]
+        passages = window.passages_of(nodes[: _bounded(limit)], "recalled")
+        self.used += passages
+        return self._fitted([self._record(passage) for passage in passages])
+
     def _knowledge(self, query: str, limit: int) -> list[Result]:
-        nodes = MemoryNode.objects.for_owner(self.owner).of_type(MemoryNode.NodeType.KNOWLEDGE)
-        found = [
-            {
-                "content": node.content[:LONGEST_PASSAGE],
-                "date": node.occurred_at.astimezone(self.tz).date().isoformat(),
-            }
-            for node in nodes.matching(query)[: _bounded(limit)]
-        ]
-        return self._fitted(found)
+        found = search(
+            self.owner,
+            query,
+            limit=_bounded(limit),
+            limits=Limits(node_types=(MemoryNode.NodeType.KNOWLEDGE,)),
+        ).found
+        nodes = [one.node for one in found if one.sure]
+        self.used += window.passages_of(nodes, "kept")
+        return self._fitted(
+            [
+                {
+                    "content": node.content[:LONGEST_PASSAGE],
+                    "date": node.occurred_at.astimezone(self.tz).date().isoformat(),
+                }
+                for node in nodes
+            ]
+        )
 
     def _session(self, session_id: str | None) -> list[Result] | Result:
         session: Session | None = self.session

@@ -82,7 +82,7 @@ def search(
     exclude: tuple[UUID, int] | None = None,
     limit: int = MOST_FOUND,
 ) -> tuple[Passage, ...]:
-    """The person's exchanges that recall is confident of, best first, then any too new to be indexed that match.
+    """The person's exchanges that recall is confident of, best first.
 
     `exclude` is a session and the turn_index from which the prompt holds it anyway. The intent's window is a limit.
     """
@@ -97,15 +97,7 @@ def search(
         except_from=exclude,
         in_context=False,
     )
-    nodes = MemoryNode.objects.for_owner(owner).conversations().unindexed()
-    if window:
-        nodes = nodes.occurred_between(window.start, window.end)
-    ranked = [hit.node for hit in hits if hit.confidence >= CONFIDENT] + list(nodes.matching(query)[:limit])
-    found = [
-        node
-        for node in {node.pk: node for node in ranked}.values()
-        if exclude is None or node.session_id != exclude[0] or (node.turn_index or 0) < exclude[1]
-    ][:limit]
+    found = list({hit.node.pk: hit.node for hit in hits if hit.confidence >= CONFIDENT}.values())[:limit]
     if intent and intent.oldest_first:
         found.sort(key=lambda node: (node.occurred_at, node.pk))
     return passages_of(found, "recalled")

@@ -18,7 +18,6 @@ class MemoryNodeAdmin(ModelAdmin):  # type: ignore[misc]
     list_select_related = ("owner",)
     search_fields = ("owner__username", "id", "label")
     ordering = ("-occurred_at", "-id")
-    exclude = ("search",)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[MemoryNode]":
         # What rang is shown to stewards as bells, each look kept.

@@ -5,7 +5,6 @@ import uuid
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -63,12 +62,6 @@ class MemoryNode(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
     version = models.PositiveIntegerField(default=1)
 
-    search = models.GeneratedField(
-        expression=SearchVector("content", config="english"),
-        output_field=SearchVectorField(),
-        db_persist=True,
-    )
-
     # Below `version` until recall has read this state of the node.
     indexed_version = models.PositiveIntegerField(default=0, editable=False)
 
@@ -100,8 +93,6 @@ class MemoryNode(models.Model):
             models.Index(fields=["owner", "node_type", "-occurred_at", "-id"], name="node_recent_by_type"),
             # A session's nodes in thread order: neighbours, deletion of a session.
             models.Index(fields=["owner", "session_id", "turn_index"], name="node_thread"),
-            # matching(): word search.
-            GinIndex(fields=["owner", "search"], name="node_words"),
             # for_tag(): bells, pinned knowledge.
             GinIndex(fields=["owner", "tags"], name="node_tags"),
             # unindexed(): what recall has yet to read; empty nearly always.

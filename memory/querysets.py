@@ -1,14 +1,11 @@
 """Reads of the engram, each by owner."""
 
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.contrib.postgres.search import SearchQuery, SearchRank
 from django.db import models
-from django.db.models import F
 from django.utils import timezone
 
 if TYPE_CHECKING:
@@ -16,9 +13,8 @@ if TYPE_CHECKING:
 
 
 MOST_RECENT = 1000
-NEVER_RECALLED = ("BellEvent", "StateEvent", "History")
+NEVER_RECALLED = ("BellEvent", "StateEvent", "History", "Entity")
 NEVER_GIVEN_OUT = ("BellEvent", "StateEvent")
-MOST_QUERY_WORDS = 40
 
 
 class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
@@ -58,7 +54,7 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
         return window
 
     def recallable(self) -> Self:
-        """Without what recall must never see: bells, state events and the rolling history."""
+        """Without what recall must never see: bells, state events, the rolling history and mere names."""
         return self.exclude(node_type__in=NEVER_RECALLED)
 
     def unindexed(self) -> Self:
@@ -66,23 +62,6 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
 
     def newest_first(self) -> Self:
         return self.order_by("-occurred_at", "-id")
-
-    def matching(self, query: str) -> Self:
-        """Nodes that hold any of the query's words (stemmed, function words dropped), best first.
-
-        A query without such a word matches nothing.
-        """
-        words = re.findall(r"\w+", query)[:MOST_QUERY_WORDS]
-        if not words:
-            return self.none()
-        terms = SearchQuery(words[0], config="english")
-        for word in words[1:]:
-            terms |= SearchQuery(word, config="english")
-        return (
-            self.filter(search=terms)
-            .annotate(rank=SearchRank(F("search"), terms, normalization=1))
-            .order_by("-rank", "-occurred_at", "-id")
-        )
 
     def recent_by_type(self, node_type: str, limit: int, since: datetime | None = None) -> Self:
         """The newest `limit` (1–1000) nodes of a kind, by occurred_at with ties by id; `since` is exclusive.

@@ -4,6 +4,7 @@ from django.urls import path
 
 from conversations.api.export import Export
 from conversations.api.imports import ImportedChats, Imports, OneImport
+from conversations.api.search import Search
 from conversations.api.sessions import OneSession, Sessions
 from conversations.api.tokens import OneToken, Tokens
 from conversations.api.turns import OneTurn, Recent, RetryTurn, StopTurn, Turns
@@ -16,6 +17,7 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/stop", StopTurn.as_view()),
     path("turns/<uuid:turn_id>/retry", RetryTurn.as_view()),
     path("recent", Recent.as_view()),
+    path("memory/search", Search.as_view()),
     path("imports", Imports.as_view()),
     path("imports/<uuid:job_id>", OneImport.as_view()),
     path("imports/<uuid:job_id>/chats", ImportedChats.as_view()),

@@ -1,6 +1,7 @@
 """Filters of the pages: markdown, moments, chips, and errors in words."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
@@ -19,8 +20,6 @@ from conversations.markdown import render
 from conversations.models import Turn
 
 register = template.Library()
-
-EXCERPT = 240
 
 TROUBLES = {
     "timeout": "The model took too long to answer.",
@@ -162,14 +161,17 @@ def _mark(hit: str | None) -> SafeString | str:
 
 
 @register.filter
-def excerpt(turn: Turn, query: str) -> SafeString:
-    """A few words around the first hit, in what the person said or else in the answer."""
-    words = query.split()
-    for text in (turn.q, turn.a):
-        flat = " ".join(text.split())
-        hits = [at for word in words if (at := flat.lower().find(word.lower())) >= 0]
-        if hits:
-            start = max(0, min(hits) - EXCERPT // 3)
-            cut = flat[start : start + EXCERPT]
-            return marked(f"{'…' if start else ''}{cut}{'…' if start + EXCERPT < len(flat) else ''}", query)
-    return conditional_escape(turn.q[:EXCERPT])
+def spanned(text: str, spans: Sequence[tuple[int, int]]) -> SafeString:
+    """The text with the given spans of it marked; spans that touch or overlap become one."""
+    joined: list[list[int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1][1] = max(end, joined[-1][1])
+        else:
+            joined.append([start, end])
+    parts: list[tuple[str | SafeString]] = []
+    at = 0
+    for start, end in joined:
+        parts += [(text[at:start],), (_mark(text[start:end]),)]
+        at = end
+    return format_html_join("", "{}", [*parts, (text[at:],)])

@@ -205,20 +205,6 @@ def test_the_page_follows_an_answer_only_for_somebody_at_its_end(session: Sessio
     assert page.evaluate("document.scrollingElement.scrollHeight - scrollY - innerHeight") < 150
 
 
-def test_searching_narrows_the_list_as_one_types_and_finds_what_was_said(
-    session: Session, visitor: Visitor
-) -> None:
-    page = visitor.open("/")
-    box = page.get_by_role("searchbox", name="Search your conversations")
-    box.press_sequentially("nothing like it")
-    expect(page.locator("#session-list")).to_contain_text("Nothing matches")
-    box.fill("Question 2")
-    expect(page.locator("#session-list")).to_contain_text("The garden")
-    box.press("Enter")
-    page.locator("main").get_by_role("link", name="The garden").first.click()
-    expect(page.locator("#turn-2 .words")).to_be_in_viewport()
-
-
 def test_code_is_copied_with_one_click(session: Session, visitor: Visitor) -> None:
     page = visitor.open(f"/sessions/{session.pk}/")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

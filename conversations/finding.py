@@ -1,0 +1,79 @@
+"""Searching for a person: conversations by their titles, and what memory finds, with where each stands."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Q
+from django.urls import reverse
+
+from conversations.models import Session
+from memory.models import MemoryNode
+from memory.search import By, Found, Limits, search
+
+MOST_SESSIONS = 20
+MOST_TITLE_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something found, the title of the conversation it stands in, and the address that opens there."""
+
+    found: Found
+    title: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Conversations found by title, hits in memory (the sure ones, or else only the nearest), and a note on both."""
+
+    sessions: list[Session]
+    hits: list[Hit]
+    note: str
+
+    @property
+    def sure(self) -> bool:
+        return any(hit.found.sure for hit in self.hits)
+
+
+def find(
+    owner: AbstractBaseUser, query: str, *, by: By = By.BOTH, limits: Limits | None = None, limit: int = 20
+) -> Searched:
+    """What a person finds for a query: titles that hold its words, and at most `limit` (1–100) hits."""
+    results = search(owner, query, by=by, limits=limits, limit=limit)
+    # A kind or a session narrows the search to what was said there.
+    whole = limits is None or not (limits.node_types or limits.session_id)
+    named = list(titled(owner, query, limits)) if by != By.MEANING and whole else []
+    titles = dict(
+        Session.objects.for_owner(owner)
+        .filter(pk__in={found.node.session_id for found in results.found})
+        .values_list("pk", "title")
+    )
+    hits = [Hit(found, *_place(found.node, titles)) for found in results.found]
+    return Searched(named, hits, results.note)
+
+
+def titled(owner: AbstractBaseUser, query: str, limits: Limits | None = None) -> "list[Session]":
+    """Conversations whose title holds every word of the query, newest first."""
+    words = query.replace("\x00", " ").encode("utf-8", "ignore").decode().replace('"', " ").split()
+    if not words:
+        return []
+    named = Q()
+    for word in words[:MOST_TITLE_WORDS]:
+        named &= Q(title__icontains=word[:200])
+    sessions = Session.objects.for_owner(owner).active().filter(named)
+    if limits is not None and limits.since is not None:
+        sessions = sessions.filter(last_turn_at__gte=limits.since)
+    if limits is not None and limits.until is not None:
+        sessions = sessions.filter(created_at__lt=limits.until)
+    return list(sessions.newest_first()[:MOST_SESSIONS])
+
+
+def _place(node: MemoryNode, titles: dict[UUID, str]) -> tuple[str, str]:
+    if node.session_id is None or node.session_id not in titles:
+        return "An earlier talk" if node.node_type == MemoryNode.NodeType.CONVERSATION else node.label, ""
+    href = reverse("session", args=[node.session_id])
+    if node.turn_index is not None:
+        href += f"?at={node.turn_index}#turn-{node.turn_index}"
+    return titles[node.session_id] or "Untitled", href
