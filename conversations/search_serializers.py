@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memory.search import MOST_FOUND, By
 
 
+@extend_schema_field(OpenApiTypes.STR)
 class QueryField(serializers.Field):  # type: ignore[type-arg]
     """Text of any kind and length. Not a CharField: that refuses NUL, which here is only nothing to look for."""
 
@@ -17,6 +20,7 @@ class QueryField(serializers.Field):  # type: ignore[type-arg]
         return value
 
 
+@extend_schema_field(OpenApiTypes.STR)
 class TypeField(QueryField):
     """A node_type; what PostgreSQL cannot hold is no type."""
 
