@@ -66,7 +66,7 @@ def recent_nodes(owner: AbstractBaseUser, node_type: str, limit: int, since: dat
 
 def nodes_by_id(owner: AbstractBaseUser, ids: list[UUID]) -> list[str]:
     """The nodes as JSON, in the order of the ids."""
-    found = MemoryNode.objects.owned_by(owner).defer("search").in_bulk(ids)
+    found = MemoryNode.objects.owned_by(owner).in_bulk(ids)
     return [dumped(wire.write_node(found[pk])) for pk in ids if pk in found]
 
 
@@ -90,7 +90,7 @@ def changes(owner: AbstractBaseUser, cursor: Cursor) -> str:
     page = _Page(deleted=_deleted(owner, cursor))
     at = cursor
     if at.phase == NODES:
-        last = page.fill(page.nodes, _changed(_nodes(owner).defer("search"), at), wire.write_node, at.after)
+        last = page.fill(page.nodes, _changed(_nodes(owner), at), wire.write_node, at.after)
         if last is not None:
             return page.ending_at(Cursor(at.system, at.since, at.until, NODES, last))
         at = Cursor(at.system, at.since, at.until, EDGES)

@@ -338,7 +338,7 @@ class _Places:
             wanted |= Q(owner_id=owner.pk, node_type=MemoryNode.NodeType.CONVERSATION) & same
         if any(node.node_type == MemoryNode.NodeType.HISTORY for node in incoming):
             wanted |= Q(owner_id=owner.pk, node_type=MemoryNode.NodeType.HISTORY)
-        for node in MemoryNode.objects.filter(wanted).defer("search").order_by("pk").select_for_update():
+        for node in MemoryNode.objects.filter(wanted).order_by("pk").select_for_update():
             self.put(node)
         tombstones = Tombstone.objects.filter(owner_id=owner.pk, node_id__in=ids)
         self.gone: dict[UUID, int] = dict(tombstones.values_list("node_id", "version"))
