@@ -148,6 +148,7 @@ def _by_recall(
         node_types=limits.node_types or None,
         session_id=limits.session_id,
         now=now,
+        in_context=False,
     )
     phrases = _phrases(asked.text) if by == By.BOTH else []
     hits = [hit for hit in hits if all(one.search(said(hit.node, hit.role)) for one in phrases)]
@@ -158,11 +159,10 @@ def _by_recall(
             hit.node,
             hit.role,
             hit.speaker,
-            hit.snippet,
-            hit.marks,
+            *cut(said(hit.node, hit.role), asked),
             sure=hit.channels["meaning"] >= NEAR if by == By.MEANING else hit.confidence >= CONFIDENT,
         )
-        for hit in hits
+        for hit in hits[: 2 * limit]
     ]
 
 
