@@ -400,7 +400,7 @@ def _unique(passages: list[imprint.Passage]) -> list[imprint.Passage]:
 def _as_record(passage: imprint.Passage) -> dict[str, Any]:
     return {
         "node_id": str(passage.node_id),
-        "session_id": str(passage.session_id) if passage.session_id else None,
+        "session_id": str(passage.session_id) if passage.session_id and passage.is_here else None,
         "turn_index": passage.turn_index,
         "occurred_at": passage.occurred_at.isoformat(),
         "title": passage.title,

@@ -31,11 +31,14 @@ class Passage:
     q: str
     a: str
     why: str
+    is_here: bool = True  # whether its session is one of this Neuron's, or was talked elsewhere
 
     @property
     def link(self) -> str:
-        """The address of the turn's page, empty for what belongs to no session."""
-        return f"/sessions/{self.session_id}/#turn-{self.turn_index}" if self.session_id else ""
+        """The address of the turn's page, empty for what belongs to no session here."""
+        return (
+            f"/sessions/{self.session_id}/#turn-{self.turn_index}" if self.session_id and self.is_here else ""
+        )
 
     def as_line(self, tz: ZoneInfo) -> str:
         """One JSON line; what could end the line or open a tag is escaped."""

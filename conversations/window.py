@@ -14,6 +14,7 @@ from conversations.intents import Intent, Kind
 from conversations.models import Session, Turn
 from memory.models import MemoryNode
 from memory.retrieval import CONFIDENT, recall
+from memory.retrieval.utterances import exchange
 
 # A look-up over recent talk reads so many turns at the most; the token budget of the prompt decides in the end.
 MOST_RECENT_TURNS = 120
@@ -104,22 +105,31 @@ def search(
 
 
 def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
-    titles = dict(
-        Session.objects.filter(pk__in={node.session_id for node in nodes}).values_list("pk", "title")
+    """The nodes as passages. Nodes that came from elsewhere may name sessions that are not here, or not theirs."""
+    told = {node.pk: exchange(node.content, node.payload) for node in nodes}
+    sessions = Session.objects.filter(
+        pk__in={node.session_id for node in nodes}, owner__in={node.owner_id for node in nodes}
     )
+    titles = dict(sessions.values_list("pk", "title"))
     return tuple(
         Passage(
             node_id=node.pk,
             session_id=node.session_id,
             turn_index=node.turn_index,
             occurred_at=node.occurred_at,
-            title=titles.get(node.session_id, node.label) if node.session_id else node.label,
-            q=str(node.payload.get("q", "")) or node.content,
-            a=str(node.payload.get("a", "")),
+            title=titles.get(node.session_id) or ("" if _is_made(node.label) else node.label),
+            q=told[node.pk][0] or node.content,
+            a=told[node.pk][1],
             why=why,
+            is_here=node.session_id in titles,
         )
         for node in nodes
     )
+
+
+def _is_made(label: str) -> bool:
+    """Whether the label is the one that every turn's node gets, which says nothing to a person."""
+    return label.startswith("chat:")
 
 
 def _of_turn(turn: Turn, session: Session) -> Passage:
@@ -171,11 +181,12 @@ def recent_conversations(
     nodes = MemoryNode.objects.for_owner(owner).recent_by_type(MemoryNode.NodeType.CONVERSATION, limit, since)
     return [
         {
-            "q": node.payload.get("q", ""),
-            "a": node.payload.get("a", ""),
+            "q": q,
+            "a": a,
             "created_at": node.occurred_at.isoformat(),
             "session_id": str(node.session_id) if node.session_id else None,
             "turn_index": node.turn_index,
         }
         for node in nodes
+        for q, a in [exchange(node.content, node.payload)]
     ]

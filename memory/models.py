@@ -232,4 +232,32 @@ class Tombstone(models.Model):
         return f"{self.node_id} v{self.version} deleted"
 
 
+class EngramSync(models.Model):
+    """How far one person's memory has been brought up to date from the remote engram. Its row is the sync's lease."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    address = models.CharField(max_length=500, blank=True, help_text="Where the cursor is from.")
+    cursor = models.TextField(blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    tried_at = models.DateTimeField(null=True, blank=True)
+    synced_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.CharField(max_length=200, blank=True, help_text="Empty after a sync that went well.")
+    boot = models.CharField(
+        max_length=200, blank=True, help_text="What the last boot from the remote came to."
+    )
+    boot_failed = models.BooleanField(default=False)
+    nodes_taken = models.PositiveBigIntegerField(default=0)
+    edges_taken = models.PositiveBigIntegerField(default=0)
+    deletions_taken = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        verbose_name = "sync with the remote engram"
+        verbose_name_plural = "syncs with the remote engram"
+
+    def __str__(self) -> str:
+        return f"synced {self.synced_at or 'never'}"
+
+
 from memory.recall_models import OwnerIndex, OwnerTerm, UnitVector, Utterance  # noqa: E402, F401 - so that Django finds the tables

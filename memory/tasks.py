@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from memory import indexing
-from memory.engram import screening
+from memory.engram import screening, sync
 
 
 @shared_task(ignore_result=True)
@@ -21,3 +21,8 @@ def sweep_unindexed() -> None:
 @shared_task(ignore_result=True)
 def screen_held() -> None:
     screening.screen_held()
+
+
+@shared_task(ignore_result=True)
+def sync_engram() -> None:
+    sync.sync_engram()

@@ -27,6 +27,7 @@ app.conf.beat_schedule = {
     "settle turns whose worker died": every(10, "conversations.tasks.sweep_turns"),
     "continue imports whose worker died": every(15, "conversations.tasks.sweep_imports"),
     "index what is not yet indexed": every(5, "memory.tasks.sweep_unindexed"),
+    "sync with the remote engram": every(120, "memory.tasks.sync_engram"),
     "screen what came from elsewhere": every(15, "memory.tasks.screen_held"),
     "tell stewards of bells": every(20, "safety.tasks.tell_stewards"),
     "replay bells from the fallback file": every(15, "safety.tasks.replay_fallback"),

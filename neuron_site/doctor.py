@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from conversations.llm import ModelSettingError, describe
 from memory import embedding
+from memory.engram.sync import engram_owner, state_of
 from memory.models import MirrorJob
 from neuron_site import canary
 from neuron_site.embedded import LEAST_FREE_BYTES
@@ -210,6 +211,24 @@ def _mirror() -> Finding:
     return Finding("mirror", not dead, detail, "" if not dead else "look at them in the admin and retry")
 
 
+def _engram() -> Finding:
+    if not settings.ENGRAM_URL:
+        return Finding("engram", True, "no remote engram is set")
+    owner = engram_owner()
+    if owner is None:
+        return Finding(
+            "engram", False, "nobody's memory is synced", "make the account that ENGRAM_OWNER names"
+        )
+    state = state_of(owner)
+    when = f"last synced {state.synced_at:%Y-%m-%d %H:%M} UTC" if state.synced_at else "not synced yet"
+    if state.last_error:
+        mend = "look at the remote; check ENGRAM_URL and ENGRAM_TOKEN"
+        return Finding("engram", False, f"{when}; {state.last_error}", mend, serious=False)
+    if state.boot_failed and not state.synced_at:
+        return Finding("engram", False, state.boot, "run manage.py boot_engram", serious=False)
+    return Finding("engram", True, f"{when}, {owner.get_username()}'s memory")
+
+
 _LOOKS: list[tuple[str, Callable[[], Finding]]] = [
     ("settings", _settings),
     ("disk", _disk),
@@ -224,4 +243,5 @@ _LOOKS: list[tuple[str, Callable[[], Finding]]] = [
     ("bells", _bells),
     ("help lines", _help_lines),
     ("mirror", _mirror),
+    ("engram", _engram),
 ]

@@ -26,10 +26,11 @@ def _die_with_parent() -> None:
 
 @dataclass
 class Child:
-    """One supervised process."""
+    """One supervised process. `once`: it has one thing to do, and is not started again."""
 
     name: str
     words: list[str]
+    once: bool = False
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     pause: float = 1.0
@@ -91,6 +92,9 @@ class Supervisor:
         if code is None:
             return
         child.process = None
+        if child.once:
+            child.due = float("inf")
+            return
         # One that ran well for a minute crashes for a new reason.
         child.pause = 1.0 if now - child.started > 60 else min(LONGEST_PAUSE, child.pause * 2)
         child.due = now + child.pause

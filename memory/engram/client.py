@@ -48,14 +48,15 @@ class EngramClient:
         self._line = Line(url, connect_s=connect_s, total_s=total_s, most_bytes=most_bytes)
 
     @classmethod
-    def from_settings(cls) -> Self:
-        """The client of ENGRAM_URL. Raises EngramError (not tried) where that is unset or unfit."""
+    def from_settings(cls, *, breaker: Breaker | None = None) -> Self:
+        """The client of ENGRAM_URL, behind the breaker that all share. Raises EngramError (not tried) where the
+        address is unset or unfit."""
         if not settings.ENGRAM_URL:
             raise EngramError(Kind.NOT_TRIED, "ENGRAM_URL is not set")
         return cls(
             settings.ENGRAM_URL,
             token=settings.ENGRAM_TOKEN,
-            breaker=Breaker.from_settings(),
+            breaker=breaker or Breaker.from_settings(),
             connect_s=settings.ENGRAM_CONNECT_TIMEOUT_MS / 1000,
             total_s=settings.ENGRAM_TIMEOUT_MS / 1000,
             most_bytes=settings.ENGRAM_MAX_MB * 2**20,

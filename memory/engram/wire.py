@@ -25,7 +25,7 @@ from memory.engram.fields import (
 from memory.models import MemoryEdge, MemoryNode
 
 MOST_TAGS = 1000
-LONGEST_CURSOR = 500
+LONGEST_CURSOR = 4000
 T = TypeVar("T")
 
 

@@ -134,11 +134,15 @@ class Command(BaseCommand):
         quiet = "--timeout-graceful-shutdown 2 --no-access-log --log-level warning"
         worker = "worker -P threads -c 16 --without-gossip --without-mingle --loglevel WARNING"
         beat = ["beat", "--loglevel", "WARNING", "--schedule", str(Path(settings.VAR_DIR) / "beat")]
-        return [
+        children = [
             Child("web", [sys.executable, *web.split(), *quiet.split()]),
             Child("worker", [*celery, *worker.split()]),
             Child("beat", [*celery, *beat]),
         ]
+        if settings.ENGRAM_URL:
+            # Beside the others: nobody waits a minute for a remote that does not answer. It says what it came to.
+            children.append(Child("engram", [sys.executable, "manage.py", "boot_engram"], once=True))
+        return children
 
 
 def _collect_static() -> None:
