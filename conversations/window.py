@@ -110,7 +110,7 @@ def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
     sessions = Session.objects.filter(
         pk__in={node.session_id for node in nodes}, owner__in={node.owner_id for node in nodes}
     )
-    titles = dict(sessions.values_list("pk", "title"))
+    titles: dict[UUID | None, str] = dict(sessions.values_list("pk", "title"))
     return tuple(
         Passage(
             node_id=node.pk,
