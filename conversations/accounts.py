@@ -25,9 +25,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 def keep_time_zone(request: HttpRequest, user: AbstractBaseUser) -> None:
     """Put the person's time zone where the middleware finds it without a query.
 
-    At the very first sign-in that is the browser's own, which the sign-in page sends along.
+    At the very first sign-in that is the browser's own, which the sign-in page sends along; whether they are under 18
+    comes with the page that makes the account.
     """
     named = request.POST.get("time_zone", "")
-    first = {"time_zone": named if named in zoneinfo.available_timezones() else "UTC"}
+    first = {
+        "time_zone": named if named in zoneinfo.available_timezones() else "UTC",
+        "is_minor": request.POST.get("is_minor") == "on",
+    }
     profile, _ = Profile.objects.get_or_create(owner_id=user.pk, defaults=first)
     request.session[SESSION_KEY] = profile.time_zone

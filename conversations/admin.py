@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 
-from conversations.models import Attempt, ImportedChat, ImportJob, Imprint, Session, Turn
+from conversations.models import Attempt, ImportedChat, ImportJob, Imprint, Profile, Session, Turn
 
 
 class ReadOnly:
@@ -26,6 +26,24 @@ class ReadOnly:
 class ImprintAdmin(ModelAdmin):  # type: ignore[misc]
     list_display = ("name", "voice", "is_default")
     search_fields = ("name", "voice")
+
+
+@admin.register(Profile)
+class PersonAdmin(ModelAdmin):  # type: ignore[misc]
+    """Whether a person is a minor, which decides how they are reminded of breaks. Nothing else is changed here."""
+
+    list_display = ("owner", "is_minor", "last_active_at", "last_notice_at")
+    list_filter = ("is_minor",)
+    list_select_related = ("owner",)
+    search_fields = ("owner__username",)
+    fields = ("owner", "is_minor", "last_active_at", "last_notice_at")
+    readonly_fields = ("owner", "last_active_at", "last_notice_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(Session)

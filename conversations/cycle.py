@@ -26,9 +26,10 @@ from conversations.models import Imprint, Mode, Profile, Session, Turn
 from conversations.stream import Publisher
 from conversations.tools import Toolbox
 from safety.directives import safe_mode_refusal, withheld_reply
+from safety.help_lines import for_country
 from safety.models import BellEvent
 from safety.normalise import replace_unstorable
-from safety.resources import Resources, for_country
+from safety.resources import Resources
 from safety.screening import Action, Screening
 from safety.validation import SentenceGate, validate
 

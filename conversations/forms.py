@@ -11,7 +11,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from conversations.cycle import LONGEST_KEY, LONGEST_MESSAGE
 from conversations.models import Mode, Profile
 from memory.models import MemoryNode
-from safety.resources import all_resources
+from safety.resources import defaults
 
 
 def time_zones() -> list[tuple[str, Any]]:
@@ -26,9 +26,7 @@ def time_zones() -> list[tuple[str, Any]]:
 
 def countries() -> list[tuple[str, str]]:
     """Those we know help lines of."""
-    return sorted(
-        ((code, one.country_name) for code, one in all_resources().items() if code), key=lambda c: c[1]
-    )
+    return sorted(((code, one.country_name) for code, one in defaults().items() if code), key=lambda c: c[1])
 
 
 class MessageField(forms.Field):
@@ -118,12 +116,16 @@ class ProfileForm(ProfileModelForm):
 
     class Meta:
         model = Profile
-        fields = ["time_zone", "country", "imprint"]
-        labels = {"imprint": "Who answers"}
+        fields = ["time_zone", "country", "imprint", "is_minor"]
+        labels = {"imprint": "Who answers", "is_minor": "I am under 18"}
+        help_texts = {"is_minor": "You are reminded of breaks more plainly then."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["imprint"].empty_label = "The usual one"  # type: ignore[attr-defined]
+        if self.instance.is_minor:
+            # Said once, it stands: only whoever runs this Neuron takes it back.
+            del self.fields["is_minor"]
         self.fields["country"].choices = [("", "Not said"), *countries()]  # type: ignore[attr-defined]
 
 

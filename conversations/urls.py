@@ -1,8 +1,8 @@
 """Addresses of the pages."""
 
-from django.urls import path
+from django.urls import path, re_path
 
-from conversations.views import about, imports, search, sessions, settings, stream, turns, welcome
+from conversations.views import about, imports, protocol, search, sessions, settings, stream, turns, welcome
 
 urlpatterns = [
     path("", sessions.home, name="home"),
@@ -31,4 +31,5 @@ urlpatterns = [
     path("settings/tokens/", settings.create_token, name="token-create"),
     path("settings/tokens/<str:token_key>/revoke/", settings.revoke_token, name="token-revoke"),
     path("about/", about.about, name="about"),
+    re_path(r"^safety/?$", protocol.page, name="safety"),
 ]

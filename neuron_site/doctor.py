@@ -20,7 +20,7 @@ from memory.models import MirrorJob
 from neuron_site import canary
 from neuron_site.embedded import LEAST_FREE_BYTES
 from neuron_site.tasks import leave_canary
-from safety import fallback, resources
+from safety import fallback, help_lines, protocol, resources, screening
 from safety.models import BellEvent
 
 LEAST_VECTOR = (0, 7)
@@ -189,15 +189,27 @@ def _bells() -> Finding:
     return Finding("bells", True, f"{BellEvent.objects.unreviewed().count()} unreviewed")
 
 
+def _screening() -> Finding:
+    version = screening.detector_version()
+    if not protocol.meaning_works():
+        return Finding(
+            "screening",
+            False,
+            "degraded: the phrase lists decide alone",
+            "run make setup: the packaged embedder is gone",
+        )
+    return Finding("screening", True, version)
+
+
 def _help_lines() -> Finding:
-    entries = [line for one in resources.all_resources().values() if one.country for line in one.lines]
+    entries = [line for one in help_lines.all_resources().values() if one.country for line in one.lines]
     stale = sum(not line.is_verified(date.today()) for line in entries)  # noqa: DTZ011 (a day's difference is none)
     if stale:
         return Finding(
             "help lines",
             False,
             f"{stale} of {len(entries)} were not verified within {resources.STALE_AFTER.days} days",
-            "confirm those of your country with the provider and set verified_on (docs/safety.md)",
+            "open each provider's page and mark the line as verified in the admin (docs/safety.md)",
             serious=False,
         )
     return Finding("help lines", True, f"{len(entries)} verified")
@@ -240,6 +252,7 @@ _LOOKS: list[tuple[str, Callable[[], Finding]]] = [
     ("beat", _beat),
     ("model", _model),
     ("embedder", _embedder),
+    ("screening", _screening),
     ("bells", _bells),
     ("help lines", _help_lines),
     ("mirror", _mirror),

@@ -276,6 +276,8 @@ ENGRAM_CONNECT_TIMEOUT_MS = env.integer("ENGRAM_CONNECT_TIMEOUT_MS", default=3_0
 ENGRAM_MAX_MB = env.integer("ENGRAM_MAX_MB", default=64, least=1, most=4096)
 ENGRAM_MIRROR_BELLS = env.boolean("ENGRAM_MIRROR_BELLS")
 NEURON_STEWARD_WEBHOOK = env.text("NEURON_STEWARD_WEBHOOK")
+SECOND_LOOK_READER = "conversations.llm.second_look.ModelReader"
+NEURON_SECOND_LOOK = env.boolean("NEURON_SECOND_LOOK", default=True)
 NEURON_COUNTRY = env.text("NEURON_COUNTRY").upper()
 
 # --- Logs: never a person's words ---------------------------------------------------------------------------

@@ -15,11 +15,13 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from safety import explain, statistics
+from safety.help_line_admin import HelpLineAdmin
 from safety.models import BellEvent
 from safety.services import note_view, review_bell
 from safety.stewards import is_steward
 
 LONGEST_NOTE = 10_000
+__all__ = ["BellAdmin", "HelpLineAdmin", "Question", "dashboard"]
 
 
 class Question(admin.SimpleListFilter):

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from safety import directives, lexicon, resources, screening, semantic
+from safety import directives, lexicon, quality, resources, screening, semantic
 
 _HINT = "Restore the file from the release, or mend it: docs/safety.md says what it holds."
 
@@ -19,8 +19,9 @@ def safety_data_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
         ("safety.E003", directives.wellbeing_directive),
         ("safety.E004", directives.safe_mode_refusal),
         ("safety.E005", directives.withheld_reply),
-        ("safety.E006", resources.all_resources),
+        ("safety.E006", resources.defaults),
         ("safety.E007", semantic.weights),
+        ("safety.E008", quality.recorded),
     ]
     problems: list[CheckMessage] = []
     for check_id, load in parts:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 LEVELS = {
-    "hard": "Danger. The message was answered with help lines alone; no model saw it.",
+    "hard": "Danger. The message was answered with help lines alone; no model answered it.",
     "soft": "Distress. The model answered, told to look after the person first.",
     "withheld": "A reply of the model was not shown, because of what was in it.",
 }

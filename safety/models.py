@@ -136,6 +136,58 @@ class StewardNotice(models.Model):
         return f"digest of {self.day}" if self.day else f"notice of bell {self.bell_id}"
 
 
+class EditedHelpLine(models.Model):
+    """A help line as the admin shows it. Once somebody edited it, it stands in the place of the data file's of that
+    country and name; a row that nobody edited only follows the file.
+    """
+
+    country = models.CharField(max_length=2, help_text="Two letters, as in the data file: US, DE …")
+    name = models.CharField(max_length=120)
+    phone = models.CharField(max_length=40, blank=True)
+    sms = models.CharField("text number", max_length=40, blank=True)
+    sms_word = models.CharField("text this word", max_length=40, blank=True)
+    url = models.URLField(blank=True)
+    hours = models.CharField(max_length=80, blank=True)
+    source = models.CharField(max_length=200, help_text="Where it was looked up: the provider's own page.")
+    verified_on = models.DateField(
+        null=True, blank=True, help_text="When somebody last confirmed it with the provider."
+    )
+    shown = models.BooleanField(default=True, help_text="The last line of a country is shown in any case.")
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
+    edited_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        verbose_name = "help line"
+        ordering = ["country", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["country", "name"], name="one_help_line_of_a_name"),
+            models.CheckConstraint(condition=~Q(phone="", sms="", url=""), name="help_line_can_be_reached"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.country})"
+
+
+class Referral(models.Model):
+    """That help lines were shown for a bell or a turn: once, however often its page is opened.
+
+    It says nothing of the person: `of` is the id of the bell or the turn, which may long be gone.
+    """
+
+    class Level(models.TextChoices):
+        HARD = "hard", "in place of an answer"
+        SOFT = "soft", "beside an answer"
+
+    of = models.UUIDField(unique=True)
+    level = models.CharField(max_length=4, choices=Level.choices)
+    shown_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    def __str__(self) -> str:
+        return f"help lines {self.get_level_display()}"
+
+
 class RiskState(models.Model):
     """What recent messages of a person leave behind, 0 to 1; it fades with time, not with filler turns."""
 

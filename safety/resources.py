@@ -1,4 +1,7 @@
-"""Help lines by country, and the fixed reply that names them."""
+"""Help lines by country as the data file has them, and the fixed reply that names them.
+
+What people are shown is `safety.help_lines`: these, with what staff have edited.
+"""
 
 import re
 from dataclasses import dataclass
@@ -51,7 +54,7 @@ class Resources:
 
 
 @lru_cache(maxsize=1)
-def all_resources() -> dict[str, Resources]:
+def defaults() -> dict[str, Resources]:
     """By country code; the fallback under "". Raises LexiconError naming the file."""
     return load(DATA / "crisis_resources.toml")
 
@@ -92,17 +95,12 @@ def _line(entry: dict[str, Any]) -> HelpLine:
     return line
 
 
-def for_country(code: str) -> Resources:
-    """The help lines of a country, or the fallback where we know none."""
-    return all_resources().get(code.upper(), all_resources()[""])
-
-
 def country_from(accept_language: str) -> str:
     """The first country that an Accept-Language header names and we know, else ""."""
     for part in accept_language.split(","):
         tag = part.split(";")[0].strip().replace("_", "-").split("-")
         region = next((word.upper() for word in tag[1:] if len(word) == 2), "")
-        if region in all_resources():
+        if region in defaults():
             return region
     return ""
 

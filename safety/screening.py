@@ -60,7 +60,8 @@ class Screening:
     """The verdict on one message.
 
     `risk` (0–1) is what it leaves behind for the next: hand it back, decayed by time, as `past_risk`.
-    `ideation_level` follows the C-SSRS (1 passive wish … 5 intent with a plan), or is None.
+    `ideation_level` follows the C-SSRS (1 passive wish … 5 intent with a plan), or is None. `uncertain`: a second look
+    could change it.
     """
 
     action: Action
@@ -72,6 +73,7 @@ class Screening:
     signals: tuple[Signal, ...]
     detector_version: str
     degraded: bool
+    uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class Thresholds:
     soft_by_lists: float
     ambiguous_from: float
     history_share: float
+    unsure_hard: float
+    unsure_soft: tuple[float, float]
 
 
 @lru_cache(maxsize=1)
@@ -98,6 +102,11 @@ def thresholds() -> Thresholds:
             soft_by_lists=float(content["thresholds"]["soft_by_lists"]),
             ambiguous_from=float(content["history"]["ambiguous_from"]),
             history_share=float(content["history"]["share"]),
+            unsure_hard=float(content["second_look"]["hard_from"]),
+            unsure_soft=(
+                float(content["second_look"]["soft_from"]),
+                float(content["second_look"]["soft_to"]),
+            ),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise LexiconError(f"screening.toml: {error} is missing or not a number") from error
@@ -137,7 +146,12 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lis
         kind = _likeliest(reading.shares)
     if reading is not None and hard + added >= limits.hard and _speaks_of_danger(cleaned, hard, limits):
         gravest = _likeliest(reading.shares, HARD_KINDS)
-        return _hard_bell(gravest, _reason(gravest), min(1.0, hard + added), signals, version, degraded=False)
+        return _hard_bell(
+            gravest, hard_reason(gravest), min(1.0, hard + added), signals, version, degraded=False
+        )
+    unsure = reading is not None and (
+        hard + added >= limits.unsure_hard or limits.unsure_soft[0] <= either + added < limits.unsure_soft[1]
+    )
     rung = either + added >= (limits.soft if reading else limits.soft_by_lists)
     if lists and not rung and soft_score >= limits.soft_by_lists and _of_oneself(cleaned):
         # The floor: plain words of distress about oneself ring, whatever the classifier makes of them.
@@ -153,6 +167,7 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lis
         tuple(signals),
         version,
         degraded=reading is None,
+        uncertain=unsure,
     )
 
 
@@ -202,8 +217,14 @@ def _likeliest(shares: Mapping[str, float], among: Sequence[str] = (*HARD_KINDS,
     return max(among, key=lambda kind: shares[kind])
 
 
-def _reason(kind: str) -> str:
+def hard_reason(kind: str) -> str:
+    """Why a kind of danger rings, in words."""
     return next((entry.reason for entry in lexicon().hard.entries if entry.group == kind), "danger to life")
+
+
+def ideation_of(kind: str) -> int | None:
+    """The C-SSRS level that a kind of danger stands for."""
+    return _IDEATION_LEVELS.get(kind)
 
 
 def _level(kind: str | None, softened: list[Match]) -> int | None:

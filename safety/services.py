@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,8 +12,16 @@ from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
 from memory.embedding import embed_packaged
-from safety import fallback
-from safety.models import SUMMARY_LENGTH, BellEvent, BellReview, BellView, RiskState, StewardNotice
+from safety import fallback, second_look
+from safety.models import (
+    SUMMARY_LENGTH,
+    BellEvent,
+    BellReview,
+    BellView,
+    Referral,
+    RiskState,
+    StewardNotice,
+)
 from safety.screening import Action, Screening, Signal, detector_version, screen
 from safety.validation import SentenceGate
 
@@ -31,6 +39,7 @@ def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> 
     """
     now = now or timezone.now()
     screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed_packaged)
+    screening = second_look.look(text, screening)
     state = RiskState(owner_id=owner_id, risk=min(1.0, max(0.0, screening.risk)), updated_at=now)
     try:
         # One statement: two messages of a person at once cannot collide.
@@ -173,6 +182,8 @@ def replay_fallback() -> int:
             )
             if not BellEvent.objects.filter(pk=bell.pk).exists() and save_bell(bell=bell).pk == bell.pk:
                 new += 1
+            if bell.level == BellEvent.Level.HARD:
+                note_referrals(hard=[bell.pk])  # its help lines were shown, and could not be counted then
     return new
 
 
@@ -215,3 +226,18 @@ def withheld_reply(
         save_bell(bell=bell)
     except (DatabaseError, InterfaceError):
         keep_in_fallback(bell=bell)
+
+
+# --- Referrals ------------------------------------------------------------------------------------------------
+
+
+def note_referrals(*, hard: Iterable[UUID] = (), soft: Iterable[UUID] = ()) -> None:
+    """Count that help lines were shown for these bells and turns, each once. A database that fails costs the count."""
+    shown = [Referral(of=of, level=Referral.Level.HARD) for of in hard]
+    shown += [Referral(of=of, level=Referral.Level.SOFT) for of in soft]
+    if not shown:
+        return
+    try:
+        Referral.objects.bulk_create(shown, ignore_conflicts=True)
+    except (DatabaseError, InterfaceError):
+        logger.warning("%d shown referrals could not be counted", len(shown))

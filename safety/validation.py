@@ -11,7 +11,7 @@ from safety.directives import withheld_reply
 from safety.features import speaks_of_danger
 from safety.lexicon import lexicon
 from safety.normalise import clean, plain_letters
-from safety.resources import Resources, for_country, hard_reply
+from safety.resources import Resources, defaults, hard_reply
 from safety.screening import Action, Embed, Signal, screen
 from safety.wording import plain_wording
 
@@ -97,7 +97,7 @@ def validate(output: str, action: str, *, resources: Resources | None = None) ->
     so that the caller can do the look-up and ask again; a reply with harm in it is replaced by a fixed one.
     """
     if action == "hard_bell":
-        return Validated(hard_reply(resources or for_country("")), True, "")
+        return Validated(hard_reply(resources or defaults()[""]), True, "")
     harm = find_harm(output)
     if harm:
         return Validated(withheld_reply(), False, harm)

@@ -23,7 +23,9 @@ from conversations.serializers import (
     TurnSerializer,
 )
 from neuron_site.problems import Problem
-from safety.resources import Resources, country_from, for_country
+from safety.help_lines import for_country
+from safety.resources import Resources, country_from
+from safety.services import note_referrals
 
 LONGEST_WAIT_S = 120
 PREFER = OpenApiParameter(
@@ -59,6 +61,8 @@ class Turns(View):
         if received.refused:
             raise Problem(status_code=503, code="safe_mode", detail=received.reply or "")
         if received.turn is None:
+            if received.bell is not None and not received.bell._state.adding:
+                note_referrals(hard=[received.bell.pk])
             answer = {"action": "hard_bell", "reply": received.reply, "turn": None, "help_lines": resources}
             return Response(AnswerSerializer(answer).data)
         return _answered(received.turn, resources, wait_s=_wait_seconds(request))
@@ -147,6 +151,8 @@ def _wait_seconds(request: Request) -> int:
 
 def _answered(turn: Turn, resources: Resources, *, wait_s: int) -> Response:
     turn = _settled(turn, wait_s)
+    if turn.help_lines:
+        note_referrals(soft=[turn.pk])
     answer = {
         "action": turn.action,
         "reply": turn.a if turn.is_settled else None,

@@ -116,13 +116,13 @@ async def stream(
         timeout=30,
     ):
         with attempt:
-            async with aclosing(_once(draft, toolbox, seconds, ends_at)) as events:
+            async with aclosing(once(draft, toolbox, seconds, ends_at)) as events:
                 async for event in events:
                     begun = begun or not isinstance(event, Finished)
                     yield event
 
 
-async def _once(
+async def once(
     draft: Draft, toolbox: Toolbox | None, silence: float, ends_at: float
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """One exchange with the provider, over a client of its own."""

@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
+import safety.help_lines
 import safety.resources
 from conversations.markdown import render
 from conversations.models import Turn
@@ -116,7 +117,7 @@ def _chip(item: dict[str, Any]) -> Chip:
 @register.filter
 def help_lines(country: str) -> "safety.resources.Resources":
     """The help lines of a country, or the ones that hold everywhere."""
-    return safety.resources.for_country(country)
+    return safety.help_lines.for_country(country)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from conversations.openings import openings
 from conversations.timeline import entries, greeting, grouped
 from conversations.views import frame
 from safety.models import BellEvent
+from safety.services import note_referrals
 
 SHOWN = 40
 PER_PAGE = 60
@@ -70,9 +71,14 @@ def thread_context(request: PersonRequest, session: Session) -> dict[str, Any]:
         bells = bells.filter(after_index__gte=first)
     if below:
         bells = bells.filter(after_index__lt=turns[-1].turn_index)
+    rang = list(bells.order_by("created_at"))
+    note_referrals(
+        hard=[bell.pk for bell in rang],
+        soft=[turn.pk for turn in turns if turn.help_lines and turn.is_settled],
+    )
     return {
         "session": session,
-        "entries": entries(turns, list(bells.order_by("created_at")), above.created_at if above else None),
+        "entries": entries(turns, rang, above.created_at if above else None),
         "earlier": above.turn_index if above else None,
         "later": turns[-1].turn_index + 1 if below else None,
         "waiting": next((turn.turn_index for turn in turns if not turn.is_settled), None),

@@ -15,6 +15,7 @@ from conversations.models import Session, Turn
 from conversations.timeline import entries
 from conversations.views import frame
 from conversations.views.sessions import home_context, new_key, thread_context
+from safety.services import note_referrals
 
 KEY_USED = "This page had sent something else before. Your words are kept here: send them again to add them."
 
@@ -101,6 +102,8 @@ def _safety_reply(
     if bell and not bell._state.adding and (leave_page or not request.htmx):
         return _go(request, f"{reverse('session', args=[session.pk])}#bell-{bell.pk}")
     card = {"bell": bell, "resources": received.resources, "client_key": new_key()}
+    if bell and not bell._state.adding:
+        note_referrals(hard=[bell.pk])
     if request.htmx:
         return render(request, "turns/rang.html", card)
     return frame.page(request, "sessions/session.html", {**thread_context(request, session), "card": card})
@@ -192,5 +195,8 @@ def _render_turn(request: PersonRequest, turn: Turn) -> HttpResponse:
 
 
 def turn_context(request: PersonRequest, turn: Turn) -> dict[str, object]:
+    """What the turn's template needs; that its help lines are shown is counted."""
+    if turn.help_lines and turn.is_settled:
+        note_referrals(soft=[turn.pk])
     newest = turn.session.next_index - 1
     return {"turn": turn, "session": turn.session, "last_index": newest, "country": frame.country_of(request)}

@@ -5,7 +5,7 @@ import pytest
 from conversations.models import Session
 from memory.embedding import embed_packaged
 from safety.models import BellEvent
-from safety.resources import for_country
+from safety.resources import defaults
 from safety.validation import SentenceGate, hear_harm, validate
 from tests.conversations.talk import say
 from tests.safety.replies import HARMFUL, HELPFUL
@@ -59,7 +59,7 @@ def test_without_an_embedder_the_rules_and_lists_still_look() -> None:
 
 def test_the_fixed_reply_stands_whatever_the_output_holds() -> None:
     for output in ("", "You should kill yourself.", "<tool_call>"):
-        reply = validate(output, "hard_bell", resources=for_country("DE")).text
+        reply = validate(output, "hard_bell", resources=defaults()["DE"]).text
         assert "0800" in reply or "116" in reply
         assert "kill" not in reply
     assert validate("", "hard_bell").ok

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from memory.embedding import embed_packaged
+from safety import quality
 from safety.evaluation import EvaluationError, evaluate, read_files
-from safety.screening import screen
+from safety.lexicon import DATA
+from safety.screening import detector_version, screen
 
 HEADLINE = (
     "any_bell_on_hard",
@@ -32,6 +35,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--record",
+            nargs="?",
+            type=Path,
+            const=DATA / quality.QUALITY,
+            metavar="FILE",
+            help="keep the figures for the safety page (needs all three kinds of file)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -39,6 +50,17 @@ class Command(BaseCommand):
         except EvaluationError as error:
             raise CommandError(str(error)) from error
         together = evaluate(loaded, partial(screen, embed=embed_packaged))
+        if options["record"]:
+            try:
+                quality.record(
+                    together,
+                    messages=len(loaded.messages) + len(loaded.evasions),
+                    detector_version=detector_version(),
+                    day=timezone.localdate(),
+                    path=options["record"],
+                )
+            except ValueError as error:
+                raise CommandError(f"Not recorded: {error}.") from error
         together["layers"] = {
             "lists": evaluate(loaded, screen),
             "meaning": evaluate(loaded, partial(screen, embed=embed_packaged, lists=False)),
