@@ -106,8 +106,13 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
 
 
 def _screen(owner_id: int, text: str) -> Screening | None:
+    return _answered_by(lambda: safety.services.screen_message(owner_id=owner_id, text=text))
+
+
+def _answered_by(screen: Callable[[], Screening]) -> Screening | None:
+    """What it answers, or None where that is none of the three: safe mode."""
     try:
-        screening = safety.services.screen_message(owner_id=owner_id, text=text)
+        screening = screen()
     except Exception:
         logger.exception("safe mode: a message could not be screened")
         return None
@@ -142,21 +147,28 @@ def hard_bell(
 
 
 def receive_without_database(
-    *, owner_id: int, session_id: UUID, text: str, client_key: str, country: str
+    *, owner_id: int, session_id: UUID | None, text: str, client_key: str, country: str
 ) -> Received | None:
-    """While the database is away: a hard bell is heard all the same; None for every other message."""
+    """While the database is away, and without waiting for it: a hard bell is heard all the same and goes into the
+    fallback file. None for every other message.
+    """
     text = replace_unstorable(text)
-    screening = _screen(owner_id, text)
+    screening = _answered_by(lambda: safety.services.screen_without_database(text=text))
     if screening is None or screening.action != Action.HARD_BELL:
         return None
-    return hard_bell(
+    resources = for_country(country, ask_database=False)
+    bell = safety.services.draft_bell(
         owner_id=owner_id,
         session_id=session_id,
         after_index=-1,
         client_key=client_key[:LONGEST_KEY],
-        text=text,
         screening=screening,
-        resources=for_country(country),
+        text=text,
+        resources_shown=resources.names(),
+    )
+    safety.services.keep_in_fallback(bell=bell)
+    return Received(
+        bell=bell, reply=validate("", Action.HARD_BELL, resources=resources).text, resources=resources
     )
 
 

@@ -15,6 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from safety import explain, statistics
+from safety.examples import sentences
 from safety.help_line_admin import HelpLineAdmin
 from safety.models import BellEvent
 from safety.services import note_view, review_bell
@@ -179,7 +180,8 @@ class BellAdmin(ModelAdmin):  # type: ignore[misc]
             title=f"{bell.get_level_display().capitalize()}, {timezone.localtime(bell.created_at):%-d %B %Y}",
             bell=bell,
             seriousness=explain.seriousness(bell.level, bell.ideation_level),
-            reasons=explain.reasons(bell.signals),
+            reasons=explain.reasons(bell.signals, sentences()),
+            words=explain.marked(bell.summary, bell.signals),
             reviews=bell.reviews.select_related("steward"),
             views=bell.views.select_related("steward"),
             waited=explain.waiting(timezone.now() - bell.created_at),
@@ -222,6 +224,7 @@ class BellAdmin(ModelAdmin):  # type: ignore[misc]
             verdicts=statistics.verdicts(),
             median=explain.waiting(taken) if taken is not None else None,
             queue=in_words(statistics.queue()),
+            referrals=statistics.referrals(),
         )
 
     def _page(self, request: HttpRequest, template: str, **context: Any) -> HttpResponse:

@@ -1,4 +1,5 @@
-"""What was typed, made plain for matching: case, quotes, invisible marks, look-alikes, stretched and spaced letters.
+"""What was typed, made plain for matching: case, quotes, invisible marks, look-alikes, stretched, spaced, masked and
+misspelt words.
 
 Only matching sees the cleaned text. What is stored and what a model reads is what the person typed.
 """
@@ -8,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 from confusable_homoglyphs import confusables
+from rapidfuzz.distance import OSA
 
 REPLACEMENT = "\ufffd"
 # Zero-width and other format characters, soft hyphen, combining grapheme joiner, variation selectors, bidi marks.
@@ -25,6 +27,39 @@ _LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
 )
 _LEET_WORD = re.compile(r"(?<!\S)(?=\S*[a-z])(?=\S*[013457@$!|])[a-z013457@$!|']{3,24}(?![\w@$|])")
+# Masked and misspelt words are undone towards these alone, so that nothing harmless becomes a word of danger by a slip.
+GRAVE = (
+    *("kill", "killing", "killed", "suicide", "suicidal", "myself", "yourself", "dying", "death", "dead"),
+    *("hang", "hanging", "overdose", "overdosed", "overdosing", "murder", "shoot", "stab", "pills", "noose"),
+    *("goodbye", "worthless", "hopeless", "tonight", "harm", "hurt", "cutting", "wrists"),
+)
+# Those that no everyday word is one slip away from, and the known slips of shorter ones.
+_MISSPELT = (
+    *("suicide", "suicidal", "myself", "yourself", "overdose", "overdosed", "overdosing"),
+    *("worthless", "hopeless", "goodbye", "tonight"),
+)
+_SLIPS = {
+    "kil": "kill",
+    "kll": "kill",
+    "klil": "kill",
+    "kiling": "killing",
+    "killin": "killing",
+    "killng": "killing",
+    "dieing": "dying",
+    "diying": "dying",
+    "deth": "death",
+    "deaht": "death",
+}
+_WORDS_OF_THEIR_OWN = {"overdone", "thyself", "goodbyes", "overdoses"}
+_MASK = "*#_•●×"
+_MASKED_WORD = re.compile(rf"(?<![^\s\"'(])[a-z][a-z{_MASK}\-]{{2,11}}(?![\w{_MASK}\-])")
+_PLAIN_WORD = re.compile(r"(?<![a-z'])[a-z]{3,11}(?![a-z'])")
+# What a spaced or a hurried hand leaves without blanks.
+_RUN_TOGETHER = re.compile(
+    r"(?<![a-z])(kill|killing|hang|hanging|shoot|shooting|hurt|hurting|cut|cutting|end|ending)"
+    r"(myself|yourself|mylife|itall|me)(?![a-z])"
+    r"|(?<![a-z])(want|wanna|going|gonna|ready)(to)?(die|kill)(myself)?(?![a-z])"
+)
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -44,6 +79,10 @@ def clean(text: str, *, trigger_words: frozenset[str] = frozenset()) -> str:
     text = _STRETCHED.sub(r"\1\1", text)
     text = _DOUBLED_WORD.sub(lambda word: _squeeze(word.group(), trigger_words), text)
     text = _LEET_WORD.sub(lambda word: _unleet(word.group(), trigger_words), text)
+    if trigger_words:
+        text = _MASKED_WORD.sub(lambda word: _unmasked(word.group()), text)
+        text = _RUN_TOGETHER.sub(_apart, text)
+        text = _PLAIN_WORD.sub(lambda word: _spelt(word.group()), text)
     return re.sub(r"[^\S\n]+", " ", text)
 
 
@@ -89,3 +128,34 @@ def _unleet(word: str, trigger_words: frozenset[str]) -> str:
         if candidate.strip("'.,") in trigger_words:
             return candidate
     return word
+
+
+@lru_cache(maxsize=4096)
+def _unmasked(word: str) -> str:
+    """`k*ll` as `kill`, `su**ide` as `suicide`: where just one grave word fits and two letters in five are there."""
+    letters = sum(character.isalpha() for character in word)
+    if letters == len(word) or letters < 2 or letters < 0.4 * len(word):
+        return word
+    pattern = re.compile("".join(one if one.isalpha() else "[a-z]" for one in word))
+    fitting = [grave for grave in GRAVE if pattern.fullmatch(grave)]
+    return fitting[0] if len(fitting) == 1 else word
+
+
+@lru_cache(maxsize=4096)
+def _spelt(word: str) -> str:
+    """A word that is one slip away from a long grave word, or a known slip of a short one."""
+    if len(word) < 6:
+        return _SLIPS.get(word, word)
+    if word in _MISSPELT or word in _WORDS_OF_THEIR_OWN:
+        return word
+    found = [grave for grave in _MISSPELT if OSA.distance(word, grave, score_cutoff=1) <= 1]
+    return found[0] if len(found) == 1 else _SLIPS.get(word, word)
+
+
+def _apart(run: re.Match[str]) -> str:
+    verb, whom, wish, to, what, self = run.groups()
+    if verb:
+        return f"{verb} " + {"mylife": "my life", "itall": "it all"}.get(whom, whom)
+    if not to and wish in ("want", "going", "ready"):
+        return run.group()
+    return " ".join(word for word in (wish, to, what, self) if word)

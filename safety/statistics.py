@@ -9,7 +9,7 @@ from django.db.models import Count, Min
 from django.db.models.functions import TruncWeek
 from django.utils import timezone
 
-from safety.models import BellEvent
+from safety.models import BellEvent, Referral
 
 WEEKS = 12
 
@@ -88,6 +88,12 @@ def median_time_to_review() -> timedelta | None:
     """From the bell to the first step of its review, over all that had one; None before the first."""
     taken = BellEvent.objects.annotate(first=Min("reviews__created_at")).exclude(first=None)
     return _median(first - rang for rang, first in taken.values_list("created_at", "first"))
+
+
+def referrals(now: datetime | None = None) -> int:
+    """How often help lines were really shown since the year began."""
+    year = timezone.localdate(now).year
+    return Referral.objects.filter(shown_at__gte=_midnight(date(year, 1, 1))).count()
 
 
 def _median(times: Iterable[timedelta]) -> timedelta | None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from safety.examples import example_id
 from safety.features import NAMES, rule_bits
 from safety.lexicon import LexiconError, lexicon
 from safety.normalise import clean
@@ -71,7 +72,7 @@ def read_examples(paths: Sequence[Path]) -> list[Example]:
             if kind not in KINDS:
                 raise LexiconError(f"{path.name}, line {number}: {kind!r} is not one of the kinds")
             key = plain_wording(clean(text))
-            found.setdefault(key, Example(hashlib.sha256(text.encode()).hexdigest()[:8], text, kind))
+            found.setdefault(key, Example(example_id(text), text, kind))
     return sorted(found.values(), key=lambda example: (example.kind, example.id))
 
 

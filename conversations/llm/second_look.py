@@ -28,7 +28,7 @@ class ModelReader:
         except (ModelSettingError, ModelFailure, TimeoutError) as error:
             raise NoOpinion(type(error).__name__) from error
         named = set(_ANSWER.findall(said.lower()))
-        if len(named) != 1:
+        if len(named) != 1 or len(said) > LONGEST_ANSWER:
             raise NoOpinion("not one of the three words")
         return _WORDS[named.pop()]
 

@@ -15,12 +15,14 @@ from conversations.models import Session, Turn
 from conversations.timeline import entries
 from conversations.views import frame
 from conversations.views.sessions import home_context, new_key, thread_context
+from conversations.views.without_database import heard_without_database
 from safety.services import note_referrals
 
 KEY_USED = "This page had sent something else before. Your words are kept here: send them again to add them."
 
 
 @require_POST
+@heard_without_database
 @person_required
 def post(request: PersonRequest, session_id: UUID) -> HttpResponse:
     session = session_or_404(request, session_id)
@@ -33,6 +35,7 @@ def post(request: PersonRequest, session_id: UUID) -> HttpResponse:
 
 
 @require_POST
+@heard_without_database
 @person_required
 def begin(request: PersonRequest) -> HttpResponse:
     """The first message of a new session. Its id comes from the client_key, so that sending twice begins one."""
@@ -47,6 +50,7 @@ def begin(request: PersonRequest) -> HttpResponse:
 
 
 @require_POST
+@heard_without_database
 @person_required
 def fork(request: PersonRequest, session_id: UUID, index: int) -> HttpResponse:
     """An earlier message said differently: a new session that shares what came before it."""

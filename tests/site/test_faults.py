@@ -134,6 +134,7 @@ def household() -> Iterator[Stack]:
             )
         try:
             wait_for(stack.is_live, seconds=60, what="the first page")
+            stack.processes["up"] = up
             yield stack
         finally:
             up.send_signal(signal.SIGTERM)
@@ -212,4 +213,43 @@ def test_valkey_and_postgresql_restarted_under_way_lose_no_turn(household: Stack
     wait_for(lambda: all_settled(household, 3), seconds=60, what="the turn answered over the restart")
     assert [index for index, _ in rows(household)] == [0, 1, 2]
     assert {status for _, status in rows(household)} <= {"complete", "interrupted"}
+    client.close()
+
+
+def bells(stack: Stack) -> list[tuple[str, str]]:
+    try:
+        with psycopg.connect(stack.environment["DATABASE_URL"]) as link:
+            return link.execute("SELECT level, summary FROM safety_bellevent").fetchall()
+    except psycopg.OperationalError:
+        return []
+
+
+def test_a_hard_bell_while_postgresql_is_stopped_has_its_reply_and_makes_one_event_later(
+    household: Stack,
+) -> None:
+    client, session = api_session(household)
+    up = household.processes["up"]
+    fallback = household.folder / "bells-fallback.jsonl"
+    postmaster = pid_in(household.folder / "postgres" / "postmaster.pid")
+    os.kill(up.pid, signal.SIGSTOP)  # it would start PostgreSQL again
+    try:
+        os.kill(postmaster, signal.SIGINT)
+        wait_for(lambda: not (household.folder / "postgres" / "postmaster.pid").exists(), what="its end")
+        data = {"text": "I am going to kill myself tonight", "client_key": "one-key"}
+        for headers in ({"HX-Request": "true"}, {}):
+            answer = client.post(f"/sessions/{session}/turns/", data=data, headers=headers, timeout=60)
+            assert answer.status_code == 200
+            assert "I am taking it seriously" in answer.text
+            assert "tel:" in answer.text
+        assert len(fallback.read_text().splitlines()) == 2  # sent twice, and kept twice
+        harmless = {"text": "What a sunny day", "client_key": "other-key"}
+        answer = client.post(f"/sessions/{session}/turns/", data=harmless, timeout=60)
+        assert answer.status_code == 503
+        assert "What a sunny day" in answer.text
+    finally:
+        os.kill(up.pid, signal.SIGCONT)
+    wait_for(lambda: bells(household), seconds=90, what="the bell in the database")
+    wait_for(lambda: not fallback.exists(), seconds=30, what="the end of the fallback file")
+    assert bells(household) == [("hard", "I am going to kill myself tonight")]
+    assert rows(household) == []
     client.close()
