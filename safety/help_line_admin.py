@@ -95,6 +95,11 @@ class HelpLineAdmin(ModelAdmin):  # type: ignore[misc]
         # Its country and name tie a row to the line of the data file that it stands for.
         return ("country", "name") if obj is not None else ()
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "url":
+            kwargs["assume_scheme"] = "https"
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # "shown" takes a line out, and it can come back
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from contextlib import aclosing
 from functools import lru_cache
 
 from conversations.imprint import PROMPTS, Draft
@@ -45,8 +46,9 @@ async def _ask(text: str, seconds: float) -> str:
         system=_instructions(), history=(), message=f"<message>\n{text}\n</message>", with_tools=False
     )
     said = ""
-    async with asyncio.timeout(seconds):
-        async for piece in once(draft, None, seconds, time.monotonic() + seconds):
+    ends_at = time.monotonic() + seconds
+    async with asyncio.timeout(seconds), aclosing(once(draft, None, seconds, ends_at)) as pieces:
+        async for piece in pieces:
             if isinstance(piece, TextDelta):
                 said += piece.text
             if len(said) > LONGEST_ANSWER:
