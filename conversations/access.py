@@ -25,7 +25,7 @@ class PersonRequest(HttpRequest):
 
 
 def person_required(
-    view: Callable[Concatenate[PersonRequest, P], HttpResponse],
+    view: Callable[Concatenate[PersonRequest, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
     """Only for somebody signed in, and never kept by a cache: these pages are private."""
 

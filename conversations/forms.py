@@ -104,6 +104,14 @@ class ImportForm(forms.Form):
     upload = forms.FileField(label="The export, as .json or .zip", allow_empty_file=False)
 
 
+class SnapshotForm(forms.Form):
+    snapshot = forms.FileField(
+        label="Bring a memory back",
+        help_text="A file from here or from another Neuron. What is newer here stays as it is.",
+        allow_empty_file=False,
+    )
+
+
 if TYPE_CHECKING:
     ProfileModelForm = forms.ModelForm[Profile]
 else:

@@ -2,7 +2,18 @@
 
 from django.urls import path, re_path
 
-from conversations.views import about, imports, protocol, search, sessions, settings, stream, turns, welcome
+from conversations.views import (
+    about,
+    data,
+    imports,
+    protocol,
+    search,
+    sessions,
+    settings,
+    stream,
+    turns,
+    welcome,
+)
 
 urlpatterns = [
     path("", sessions.home, name="home"),
@@ -30,6 +41,9 @@ urlpatterns = [
     path("settings/", settings.settings_page, name="settings"),
     path("settings/tokens/", settings.create_token, name="token-create"),
     path("settings/tokens/<str:token_key>/revoke/", settings.revoke_token, name="token-revoke"),
+    path("settings/data/", data.data, name="data"),
+    path("settings/data/conversations/", data.export, name="data-export"),
+    path("settings/data/memory/", data.memory, name="data-memory"),
     path("about/", about.about, name="about"),
     re_path(r"^safety/?$", protocol.page, name="safety"),
 ]
