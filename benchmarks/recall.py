@@ -13,6 +13,7 @@ import random
 import sys
 import time
 import uuid
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -44,6 +45,8 @@ BATCH = 20_000
 MODEL = embedding.PACKAGED_MODEL
 _FUNCTION_WORDS = "i the to and a of my in it was that with for on is at we but so have"
 FUNCTION_WORDS = _FUNCTION_WORDS.split()
+_TABLES = "memory_memorynode memory_utterance memory_unitvector memory_ownerterm memory_posting"
+TABLES = _TABLES.split()
 
 
 class Vocabulary:
@@ -78,6 +81,7 @@ class Filling:
         self.keys: dict[tuple[int, str], int] = {}
         self.made = 0
         self.sessions: dict[int, tuple[uuid.UUID, int]] = {}
+        self.spoken: Counter[int] = Counter()
         with connection.cursor() as cursor:
             cursor.execute("CREATE TABLE bench_pool (n int PRIMARY KEY, embedding halfvec(384))")
             vectors = embedding.embed_packaged([vocabulary.sentence(vocabulary.take(8)) for _ in range(1000)])
@@ -111,25 +115,27 @@ class Filling:
             q, a = (self.vocabulary.sentence(words) for words in said)
             payload = json.dumps({"q": q, "a": a})
             nodes.append((node, owner, "Conversation", "Episodic", "", f"Q: {q}\nA: {a}", payload, "{}", 0.5, 0.5, 1.0,
-                          session, turn, at, at, at, 1, 1))  # fmt: skip
+                          session, turn, at, at, at, 1, 1, 0))  # fmt: skip
             for side, (role, words) in enumerate(zip(("person", "assistant"), said, strict=True)):
                 keys = [self.key(owner, self.vocabulary.stems[word]) for word in dict.fromkeys(words)]
                 terms = "{" + ",".join(map(str, [*dict.fromkeys(keys), 0])) + "}"
+                self.spoken[owner] += 1
+                block = self.spoken[owner] // indexing.UTTERANCES_IN_A_BLOCK
                 utterances.append((owner, node, role, "", "Conversation", session, 2 * turn + side, at,
-                                   len(q if side == 0 else a), 1, False, False, terms, MODEL))  # fmt: skip
+                                   len(q if side == 0 else a), 1, False, False, terms, block, MODEL))  # fmt: skip
         with connection.cursor() as cursor:
             cursor.execute("SELECT coalesce(max(id), 0) FROM memory_utterance")
             (last,) = cursor.fetchone()
             with cursor.copy(
                 "COPY memory_memorynode (id, owner_id, node_type, tier, label, content, payload, tags, salience,"
                 " importance, confidence, session_id, turn_index, occurred_at, created_at, updated_at, version,"
-                " indexed_version) FROM STDIN"
+                " indexed_version, hold) FROM STDIN"
             ) as copy:
                 for row in nodes:
                     copy.write_row(row)
             with cursor.copy(
                 "COPY memory_utterance (owner_id, node_id, role, speaker, node_type, session_id, position, occurred_at,"
-                " length, chunks, is_question, has_time, terms, embedded_with) FROM STDIN"
+                " length, chunks, is_question, has_time, terms, block, embedded_with) FROM STDIN"
             ) as copy:
                 for row in utterances:
                     copy.write_row(row)
@@ -241,24 +247,23 @@ def run(steps: list[int], most: int, queries: int) -> None:
 
 
 def load(filling: Filling, owners: list[int]) -> None:
-    """Fill in the rows; the index of words is built afterwards, as a restore does it."""
+    """Fill in the rows; the index of nearness is built afterwards, as a restore does it."""
     with connection.cursor() as cursor:
-        cursor.execute("DROP INDEX IF EXISTS utterance_terms")
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'vector_nearest'")
+        (definition,) = cursor.fetchone()
+        cursor.execute("DROP INDEX vector_nearest")
     filling.add(owners)
+    indexing._index_large_owners(most=sys.maxsize)
     with connection.cursor() as cursor:
-        cursor.execute("SET maintenance_work_mem = '1GB'")
-        cursor.execute(
-            "CREATE INDEX utterance_terms ON memory_utterance USING gin (terms) WITH (fastupdate = off)"
-        )
-    indexing._index_large_owners()
-    with connection.cursor() as cursor:
-        for table in ("memory_utterance", "memory_unitvector", "memory_ownerterm", "memory_memorynode"):
+        cursor.execute("SET maintenance_work_mem = '2GB'")
+        cursor.execute(definition)
+        for table in TABLES:
             cursor.execute(f"VACUUM ANALYZE {table}")
 
 
 def report_size(nodes: int) -> None:
     with connection.cursor() as cursor:
-        for table in ("memory_memorynode", "memory_utterance", "memory_unitvector", "memory_ownerterm"):
+        for table in TABLES:
             cursor.execute("SELECT pg_total_relation_size(%s), pg_table_size(%s)", [table, table])
             total, rows = cursor.fetchone()
             print(

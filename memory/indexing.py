@@ -19,6 +19,9 @@ from memory.retrieval.utterances import Prepared, Spoken, key, keys_of, prepare,
 logger = logging.getLogger(__name__)
 
 BATCH = 64
+UTTERANCES_IN_A_BLOCK = 4096
+# A vector takes about 2 ms to find its place in the HNSW index.
+MOST_MOVED = 2000
 # Above so many chunks the scan over an owner's vectors takes longer than an answer may wait.
 MOST_SCANNED = 60_000
 
@@ -75,11 +78,14 @@ def _read_nodes(ids: Sequence[UUID]) -> None:
             return
         owners = sorted({node.owner_id for node in nodes})
         OwnerIndex.objects.bulk_create([OwnerIndex(owner_id=pk) for pk in owners], ignore_conflicts=True)
-        list(OwnerIndex.objects.filter(pk__in=owners).order_by("pk").select_for_update())
+        indexes = {
+            index.pk: index
+            for index in OwnerIndex.objects.filter(pk__in=owners).order_by("pk").select_for_update()
+        }
         Utterance.objects.filter(node__in=nodes).delete()
         read = [_Read(node, spoken, prepare(spoken)) for node in nodes for spoken in _spoken(node)]
         _write_words(read)
-        Utterance.objects.bulk_create([_as_row(one) for one in read])
+        Utterance.objects.bulk_create([_as_row(one, indexes[one.node.owner_id]) for one in read])
         MemoryNode.objects.filter(pk__in=[node.pk for node in nodes]).update(indexed_version=F("version"))
 
 
@@ -105,8 +111,10 @@ def _write_words(read: list[_Read]) -> None:
     )
 
 
-def _as_row(one: _Read) -> Utterance:
+def _as_row(one: _Read, index: OwnerIndex) -> Utterance:
     node, prepared = one.node, one.prepared
+    # The triggers keep the count; this copy of it places the rows of one batch.
+    index.utterances += 1
     return Utterance(
         owner_id=node.owner_id,
         node=node,
@@ -121,6 +129,7 @@ def _as_row(one: _Read) -> Utterance:
         is_question=prepared.is_question,
         has_time=prepared.has_time,
         terms=list(keys_of(node.owner_id, prepared.chunks)),
+        block=index.utterances // UTTERANCES_IN_A_BLOCK,
     )
 
 
@@ -138,7 +147,7 @@ def _embed(utterances: QuerySet[Utterance]) -> bool:
     if vectors is None:
         return True
     made: dict[int, list[UnitVector]] = {}
-    large = set(OwnerIndex.objects.filter(approximate=True).values_list("pk", flat=True))
+    large = set(OwnerIndex.objects.filter(chunks__gt=MOST_SCANNED).values_list("pk", flat=True))
     at = 0
     for row, some in zip(rows, texts, strict=True):
         made[row.pk] = [
@@ -179,9 +188,12 @@ def _write_vectors(made: dict[int, list[UnitVector]], model: str, owners: set[in
                 UnitVector.objects.filter(owner_id=owner_id).exclude(model=model).delete()
 
 
-def _index_large_owners() -> None:
+def _index_large_owners(*, most: int = MOST_MOVED) -> None:
+    """Put up to `most` vectors of owners who outgrew the scan into the HNSW index; searches scan until all are in."""
     for index in OwnerIndex.objects.filter(chunks__gt=MOST_SCANNED, approximate=False):
-        # First the promise for new vectors, then the old ones; searches scan until both are done.
-        UnitVector.objects.filter(owner_id=index.pk, approximate=False).update(approximate=True)
+        outside = UnitVector.objects.filter(owner_id=index.pk, approximate=False, unit=0)
+        moved = UnitVector.objects.filter(pk__in=list(outside.values_list("pk", flat=True)[:most]))
+        most -= moved.update(approximate=True)
+        if most <= 0:
+            return
         OwnerIndex.objects.filter(pk=index.pk).update(approximate=True)
-        UnitVector.objects.filter(owner_id=index.pk, approximate=False).update(approximate=True)

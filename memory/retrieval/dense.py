@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 # A person waits for the answer: past this, words alone must do.
 QUERY_TIMEOUT_S = 3.0
+LEFT_OUT = " AND v.utterance_id <> ALL(%s::bigint[])"
 
 
 def searchable_model(owner_id: int) -> str:
@@ -63,8 +64,8 @@ def candidates(
     return _ids(
         "SELECT v.utterance_id FROM memory_unitvector v"
         + _joined(filters)
-        + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql} ORDER BY {near} LIMIT %s",
-        [owner_id, model, *filters.values, as_literal(vector), limit],
+        + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql}{LEFT_OUT} ORDER BY {near} LIMIT %s",
+        [owner_id, model, *filters.values, list(filters.left_out), as_literal(vector), limit],
     )
 
 
@@ -81,8 +82,8 @@ def _nearest_approximately(
             "SELECT v.utterance_id FROM memory_unitvector v"
             + _joined(filters)
             + f" WHERE v.unit = 0 AND v.approximate AND v.model = '{model}' AND v.owner_id = %s{filters.sql}"
-            + f" ORDER BY {near} LIMIT %s",
-            [owner_id, *filters.values, as_literal(vector), limit],
+            + f"{LEFT_OUT} ORDER BY {near} LIMIT %s",
+            [owner_id, *filters.values, list(filters.left_out), as_literal(vector), limit],
         )
         return [row[0] for row in cursor.fetchall()]
 

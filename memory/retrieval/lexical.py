@@ -6,7 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db import connection
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
 
 # Postings read for one query. Past it the commonest terms are scored among the candidates that rarer ones found.
 MOST_POSTINGS = 5000
@@ -33,9 +37,7 @@ class Filters:
     until: datetime | None = None
     node_types: tuple[str, ...] = ()
     session_id: UUID | None = None
-    except_from: tuple[UUID, int] | None = (
-        None  # a session, and the position from which its utterances are left out
-    )
+    left_out: tuple[int, ...] = ()  # utterances that are no hits, whatever they hold
     sql: str = field(init=False, default="")
     values: tuple[Any, ...] = field(init=False, default=())
 
@@ -49,12 +51,8 @@ class Filters:
             clauses.append((" AND u.node_type = ANY(%s)", list(self.node_types)))
         if self.session_id is not None:
             clauses.append((" AND u.session_id = %s", self.session_id))
-        values = [value for _, value in clauses]
-        if self.except_from is not None:
-            clauses.append((" AND (u.session_id IS DISTINCT FROM %s OR u.position < %s)", None))
-            values += self.except_from
         object.__setattr__(self, "sql", "".join(clause for clause, _ in clauses))
-        object.__setattr__(self, "values", tuple(values))
+        object.__setattr__(self, "values", tuple(value for _, value in clauses))
 
 
 def frequencies(owner_id: int, keys: Sequence[int]) -> dict[int, int]:
@@ -91,47 +89,92 @@ def affordable(ways: Sequence[Way]) -> list[Way]:
     return chosen
 
 
-_MATCHES = """
-    FROM unnest(%s::bigint[], %s::int[], %s::float8[]) AS way (key, term, worth)
-    JOIN memory_utterance u ON u.terms @> ARRAY[way.key]
-    WHERE u.owner_id = %s"""
+@dataclass(frozen=True)
+class Postings:
+    """Where the ways stand: for each of p places the way's number, the utterance, and its session's thread number."""
+
+    way: Ints  # (p,)
+    utterance: Ints  # (p,)
+    thread: Ints  # (p,) see `thread_number`
+
+
+def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
+    """Every utterance that holds a way."""
+    numbers: dict[int, list[int]] = {}
+    for number, way in enumerate(ways):
+        numbers.setdefault(way.key, []).append(number)
+    found: list[tuple[Ints, Ints, Ints]] = []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT key, array_send(utterances), array_send(threads) FROM memory_posting"
+            " WHERE owner_id = %s AND key = ANY(%s)",
+            [owner_id, list(numbers)],
+        )
+        for key, utterances, threads in cursor.fetchall():
+            ids, sessions = _numbers(utterances, ">i8"), _numbers(threads, ">i4")
+            found += [(np.full(len(ids), number), ids, sessions) for number in numbers[key]]
+    if not found:
+        return Postings(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
+    return Postings(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _numbers(sent: bytes, kind: str) -> Ints:
+    """PostgreSQL's wire form of an array without NULL: a head of 20 bytes, then each number after its length."""
+    return np.frombuffer(bytes(sent)[20:], dtype=[("length", ">i4"), ("number", kind)])["number"].astype(
+        np.int64
+    )
+
+
+def thread_number(session_id: UUID | str) -> int:
+    """What stands for a session in a posting. Two sessions that share one lend each other a little credit."""
+    return int.from_bytes(UUID(str(session_id)).bytes[:4], "big", signed=True)
 
 
 def candidates(
-    owner_id: int, ways: Sequence[Way], weights: Sequence[float], filters: Filters, limit: int
+    standing: Postings, ways: Sequence[Way], weights: Sequence[float], limit: int, allowed: Ints | None = None
 ) -> list[int]:
-    """Ids of the utterances with the greatest weight of terms, each term counted once."""
-    if not ways:
-        return []
-    worth = [way.credit * weights[way.term] for way in ways]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM (SELECT u.id, way.term, max(way.worth) AS worth"
-            + _MATCHES
-            + filters.sql
-            + " GROUP BY 1, 2) AS matched GROUP BY id ORDER BY sum(worth) DESC, id DESC LIMIT %s",
-            [[w.key for w in ways], [w.term for w in ways], worth, owner_id, *filters.values, limit],
-        )
-        return [row[0] for row in cursor.fetchall()]
+    """Ids of the utterances with the greatest weight of terms, each term counted once, ties to the newer."""
+    if allowed is not None:
+        kept = np.isin(standing.utterance, allowed)
+        standing = Postings(standing.way[kept], standing.utterance[kept], standing.thread[kept])
+    ids, row = np.unique(standing.utterance, return_inverse=True)
+    term = np.array([way.term for way in ways], dtype=np.int64)[standing.way]
+    best = np.zeros((len(weights), len(ids)))
+    np.maximum.at(best, (term, row), np.array([way.credit * weights[way.term] for way in ways])[standing.way])
+    worth = best.sum(axis=0)
+    return [int(ids[i]) for i in np.lexsort((-ids, -worth))[:limit]]
 
 
-def sessions(owner_id: int, ways: Sequence[Way], session_ids: Sequence[str]) -> list[tuple[int, float, str]]:
-    """For each of these sessions the terms that stand anywhere in it: (term, credit, session)."""
-    if not ways or not session_ids:
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute(
-            # Materialised: joined the other way round, each of the sessions' messages would be compared with each key.
-            "WITH matched AS MATERIALIZED (SELECT way.term, way.worth, u.session_id"
-            + _MATCHES
-            + ") SELECT term, max(worth), session_id::text FROM matched"
-            " WHERE session_id = ANY(%s::uuid[]) GROUP BY 1, 3",
-            [
-                [w.key for w in ways],
-                [w.term for w in ways],
-                [w.credit for w in ways],
-                owner_id,
-                list(session_ids),
-            ],
-        )
-        return [(term, credit, session) for term, credit, session in cursor.fetchall()]
+def credit_in_sessions(
+    standing: Postings, ways: Sequence[Way], terms: int, session_ids: Sequence[str | None]
+) -> NDArray[np.float64]:
+    """(terms, sessions): the best credit of each term anywhere in each of these sessions."""
+    credit = np.zeros((terms, len(session_ids)))
+    numbers = np.array([thread_number(one) if one else 0 for one in session_ids], dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    place = np.searchsorted(numbers[order], standing.thread).clip(max=max(len(order) - 1, 0))
+    here = (
+        (numbers[order][place] == standing.thread) & (standing.thread != 0)
+        if len(order)
+        else np.zeros(0, bool)
+    )
+    way = standing.way[here]
+    term = np.array([one.term for one in ways], dtype=np.int64)
+    worth = np.array([one.credit for one in ways])
+    np.maximum.at(credit, (term[way], order[place[here]]), worth[way])
+    return credit
+
+
+def passing(owner_id: int, standing: Postings, filters: Filters) -> Ints | None:
+    """Which utterances the filters let through; None for all."""
+    ids = np.unique(standing.utterance)
+    if filters.sql:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT u.id FROM memory_utterance u WHERE u.id = ANY(%s) AND u.owner_id = %s{filters.sql}",
+                [ids.tolist(), owner_id, *filters.values],
+            )
+            ids = np.array([row[0] for row in cursor.fetchall()], dtype=np.int64)
+    if filters.left_out:
+        ids = ids[~np.isin(ids, np.array(filters.left_out))]
+    return ids if filters.sql or filters.left_out else None

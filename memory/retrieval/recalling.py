@@ -97,8 +97,8 @@ def recall(
     asked = question.read(
         query, now=now or timezone.now(), tz=zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC")
     )
-    thread_from = (except_from[0], 2 * except_from[1]) if except_from else None
-    filters = Filters(since, until, tuple(node_types or ()), session_id, thread_from)
+    left_out = thread.ids_from(owner.pk, *except_from) if except_from else ()
+    filters = Filters(since, until, tuple(node_types or ()), session_id, left_out)
     ranked, rows = rank(owner.pk, asked, filters, weights=Weights())
     if asked.recap:
         chosen = _spread(ranked, limit * RECAP_WIDER)
@@ -119,8 +119,10 @@ def rank(
     model = dense.searchable_model(owner_id)
     vector = dense.embed_query(asked.text, model) if weights.dense or weights.hub else None
     core = set()
+    standing = lexical.postings(owner_id, affordable)
     if weights.coverage:
-        core |= set(lexical.candidates(owner_id, affordable, term_weights.tolist(), filters, CANDIDATES))
+        allowed = lexical.passing(owner_id, standing, filters)
+        core |= set(lexical.candidates(standing, affordable, term_weights.tolist(), CANDIDATES, allowed))
     if vector is not None:
         core |= set(
             dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=index.approximate)
@@ -129,10 +131,9 @@ def rank(
         return [], []
     rows = thread.around(owner_id, sorted(core))
     numbers, sessions = thread.session_numbers(rows)
-    wanted = thread.scored(rows, numbers, core) & np.array([_passes(row, filters) for row in rows])
+    wanted = thread.scored(rows, numbers, core) & _passing(rows, filters)
     scene = _scene(rows, numbers, asked, ways, term_weights)
-    for term, credit, session in lexical.sessions(owner_id, affordable, list(sessions)):
-        scene.in_session[term, sessions[session]] = max(scene.in_session[term, sessions[session]], credit)
+    scene.in_session[:] = lexical.credit_in_sessions(standing, affordable, len(term_weights), sessions)
     if vector is not None:
         near = dense.nearness(owner_id, [row.id for row in rows], vector, model)
         scene.dense[:] = [near.get(row.id, 0.0) for row in rows]
@@ -230,19 +231,19 @@ def _fill(presence: Floats, rows: list[Row], ways: list[Way]) -> None:
             presence[cell] = max(presence[cell], way.credit)
 
 
-def _passes(row: Row, filters: Filters) -> bool:
-    """Whether a neighbour of a candidate may itself be a hit."""
-    return (
-        (filters.since is None or row.occurred_at >= filters.since.timestamp())
-        and (filters.until is None or row.occurred_at < filters.until.timestamp())
-        and (not filters.node_types or row.node_type in filters.node_types)
-        and (filters.session_id is None or row.session_id == str(filters.session_id))
-        and not (
-            filters.except_from is not None
-            and row.session_id == str(filters.except_from[0])
-            and row.position >= filters.except_from[1]
-        )
-    )
+def _passing(rows: list[Row], filters: Filters) -> NDArray[np.bool_]:
+    """Which rows may be hits: a neighbour of a candidate need not pass the filters."""
+    passing = np.isin([row.id for row in rows], filters.left_out, invert=True)
+    if filters.sql:
+        wanted = str(filters.session_id)
+        passing &= [
+            (filters.since is None or row.occurred_at >= filters.since.timestamp())
+            and (filters.until is None or row.occurred_at < filters.until.timestamp())
+            and (not filters.node_types or row.node_type in filters.node_types)
+            and (filters.session_id is None or row.session_id == wanted)
+            for row in rows
+        ]
+    return passing
 
 
 def _hubness(owner_id: int, ids: list[int], model: str) -> Floats:

@@ -76,20 +76,30 @@ def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], l
     return sessions, lows, highs
 
 
-def session_numbers(rows: Sequence[Row]) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """A dense number for each row's session; a row without one has a number of its own."""
+def session_numbers(rows: Sequence[Row]) -> tuple[NDArray[np.int64], list[str | None]]:
+    """A dense number for each row's session, and the sessions by number; a row without one has a number of its own."""
+    numbers: list[int] = []
+    sessions: list[str | None] = []
     known: dict[str, int] = {}
-    numbers = []
-    count = 0
     for row in rows:
-        if row.session_id is not None and row.session_id in known:
-            numbers.append(known[row.session_id])
-            continue
-        if row.session_id is not None:
-            known[row.session_id] = count
-        numbers.append(count)
-        count += 1
-    return np.array(numbers, dtype=np.int64), known
+        number = known.get(row.session_id) if row.session_id is not None else None
+        if number is None:
+            number = len(sessions)
+            sessions.append(row.session_id)
+            if row.session_id is not None:
+                known[row.session_id] = number
+        numbers.append(number)
+    return np.array(numbers, dtype=np.int64), sessions
+
+
+def ids_from(owner_id: int, session_id: UUID, turn_index: int) -> tuple[int, ...]:
+    """The utterances of a session from a turn on."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM memory_utterance WHERE owner_id = %s AND session_id = %s AND position >= %s",
+            [owner_id, session_id, 2 * turn_index],
+        )
+        return tuple(row[0] for row in cursor.fetchall())
 
 
 def keys_by_chunk(rows: Sequence[Row]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

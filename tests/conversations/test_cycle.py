@@ -100,10 +100,18 @@ def test_the_built_in_responder_summarises_without_any_model(session: Session) -
     ],
 )
 def test_a_provider_that_fails_settles_the_turn_with_what_was_received(
-    provider: ScriptedProvider, session: Session, script: Script, error: str | None, status: str
+    provider: ScriptedProvider,
+    session: Session,
+    settings: Settings,
+    script: Script,
+    error: str | None,
+    status: str,
 ) -> None:
     provider.default = script
+    if script.hang_before:
+        settings.NEURON_MODEL_TIMEOUT_S = 0.4
     turn = say(session, "Hello there")
+    settings.NEURON_MODEL_TIMEOUT_S = 10
     assert turn.status == status
     assert error is None or turn.error == error
     if status == "interrupted":

@@ -73,9 +73,10 @@ def client_left(provider: ScriptedProvider) -> bool:
 
 
 def test_a_provider_that_drips_meets_the_total_deadline(
-    provider: ScriptedProvider, session: Session, monkeypatch: pytest.MonkeyPatch
+    provider: ScriptedProvider, session: Session, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "TOTAL_SECONDS_PER_SILENCE", 2)
+    settings.NEURON_MODEL_TIMEOUT_S = 2
+    monkeypatch.setattr(stream, "TOTAL_SECONDS_PER_SILENCE", 1)
     provider.script(Script(text="A drop. " * 100, piece=8, pause=0.1))
     turn = say(session, "Hello there")
     assert (turn.status, turn.error) == ("interrupted", "timeout")

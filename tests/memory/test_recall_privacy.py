@@ -9,10 +9,12 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory import indexing
 from memory.indexing import index_pending
 from memory.models import MemoryNode
-from memory.recall_models import OwnerIndex, OwnerTerm, UnitVector, Utterance
+from memory.recall_models import OwnerIndex, OwnerTerm, Posting, UnitVector, Utterance
 from memory.retrieval import recall
+from memory.retrieval.lexical import thread_number
 from memory.services import delete_nodes, delete_session_nodes
 from tests.memory.recalling import FILLER, NOW, remember
 
@@ -62,7 +64,7 @@ def test_whatever_is_said_and_asked_only_the_owners_nodes_come_back(db, mine, th
 def rows_of(owner):
     return {
         model.__name__: model.objects.filter(owner_id=owner.pk).count()
-        for model in (Utterance, UnitVector, OwnerTerm)
+        for model in (Utterance, UnitVector, OwnerTerm, Posting)
     }
 
 
@@ -104,6 +106,26 @@ def test_the_databases_counts_are_those_of_the_rows(owner):
             if number:
                 counted[number] = counted.get(number, 0) + 1
     assert counted == dict(OwnerTerm.objects.filter(owner=owner).values_list("key", "chunks"))
+
+
+def test_the_postings_name_each_utterance_once_for_each_of_its_words(owner, monkeypatch):
+    monkeypatch.setattr(indexing, "UTTERANCES_IN_A_BLOCK", 3)
+    remember(owner, *FILLER)
+    nodes = remember(owner, *FILLER, ("The lake. The lake! The deep lake?", "Which lake?"))
+    delete_nodes(owner=owner, node_ids=[node.pk for node in nodes[1::2]])
+    standing = {
+        (number, row.pk, thread_number(row.session_id))
+        for row in Utterance.objects.filter(owner=owner)
+        for number in row.terms
+        if number
+    }
+    posted = [
+        (posting.key, utterance, thread)
+        for posting in Posting.objects.filter(owner=owner)
+        for utterance, thread in zip(posting.utterances, posting.threads, strict=True)
+    ]
+    assert Posting.objects.filter(owner=owner).values("block").distinct().count() > 2
+    assert sorted(posted) == sorted(standing)
 
 
 def test_no_two_owners_share_a_key(owner, other):
