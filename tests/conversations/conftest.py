@@ -18,6 +18,7 @@ def provider(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sc
         settings.NEURON_MODEL_URL = running.url
         settings.NEURON_MODEL_KEY = "scripted"
         settings.NEURON_MODEL_TIMEOUT_S = 10
+        settings.NEURON_SECOND_LOOK = False
         yield running
 
 
