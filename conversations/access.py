@@ -13,6 +13,8 @@ from django.views.decorators.cache import never_cache
 from django_htmx.middleware import HtmxDetails
 
 from conversations.models import ImportJob, Session, Turn
+from conversations.themes import kept
+from memory.models import MemoryNode
 
 P = ParamSpec("P")
 
@@ -72,3 +74,7 @@ def turn_or_404(request: PersonRequest, turn_id: UUID) -> Turn:
 
 def import_or_404(request: PersonRequest, job_id: UUID) -> ImportJob:
     return get_object_or_404(ImportJob.objects.for_owner(request.user), pk=job_id)
+
+
+def theme_or_404(request: PersonRequest, theme_id: UUID) -> MemoryNode:
+    return get_object_or_404(kept.themes_of(request.user), pk=theme_id)

@@ -72,6 +72,16 @@ class TitleForm(forms.Form):
     title = forms.CharField(max_length=200, required=False)
 
 
+class ThemeNameForm(forms.Form):
+    name = forms.CharField(
+        max_length=80, required=False, label="Call it", help_text="Empty: as it was found."
+    )
+
+
+class MergeThemesForm(forms.Form):
+    into = forms.UUIDField()
+
+
 class SearchForm(forms.Form):
     """How a search is limited; the query itself is taken as it is, whatever it holds."""
 

@@ -37,3 +37,13 @@ def hint_index(node_id: UUID) -> None:
         index_nodes.delay([str(node_id)])
     except (OperationalError, RedisError, OSError):
         logger.warning("no broker to have node %s indexed; the sweeper will find it", node_id)
+
+
+def hint_themes(run_id: UUID) -> None:
+    """Say that a look for themes waits."""
+    from conversations.tasks import look_for_themes
+
+    try:
+        look_for_themes.delay(str(run_id))
+    except (OperationalError, RedisError, OSError):
+        logger.warning("no broker to wake a worker for themes %s; the sweeper will find it", run_id)

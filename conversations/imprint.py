@@ -49,7 +49,7 @@ class Passage:
             "person": self.q[:LONGEST_PASSAGE],
             "neuron": self.a[:LONGEST_PASSAGE],
         }
-        return _json_line({key: value for key, value in record.items() if value})
+        return json_line({key: value for key, value in record.items() if value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Draft:
 _ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>\u2028\u2029\x85"}
 
 
-def _json_line(record: dict[str, Any]) -> str:
+def json_line(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False).translate(_ESCAPED)
 
 
@@ -93,10 +93,12 @@ def system_prompt(
     intent: dict[str, Any] | None = None,
     passages: Sequence[Passage] = (),
     guidance: str = "",
+    task: str = "",
 ) -> str:
     """The system prompt of every model call there is; with a soft bell the wellbeing directive stands first.
 
-    `guidance` is the operator's word on this message, which the answer is to follow.
+    `guidance` is the operator's word on this message, which the answer is to follow. `task` names the template of a
+    call that answers no message, such as the reading of sessions for themes.
     """
     parts = []
     if soft_bell:
@@ -110,10 +112,12 @@ def system_prompt(
         )
     )
     parts += [_template("safety"), _template("memory")]
+    if task:
+        parts.append(_template(task))
     if guidance:
         parts.append(GUIDANCE + " ".join(guidance.split()))
     if intent or passages:
-        head = _json_line(intent or {"intent": "none"})
+        head = json_line(intent or {"intent": "none"})
         lines = [passage.as_line(tz) for passage in passages]
         parts.append("\n".join([BEGIN_MEMORY, head, *lines, END_MEMORY]))
     return "\n\n".join(parts)

@@ -257,3 +257,6 @@ class ImportedChat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title or 'untitled'}: {self.outcome}"
+
+
+from conversations.themes.models import ThemeNote, ThemeRun  # noqa: E402, F401 - so that Django finds the tables

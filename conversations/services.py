@@ -15,6 +15,7 @@ import safety.services
 from conversations.hints import hint_answer, hint_index
 from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
 from conversations.stream import forget_streams
+from conversations.themes import kept
 from memory.models import MemoryNode
 from neuron_site import invitation
 from safety.models import BellEvent
@@ -107,7 +108,10 @@ def delete_session(*, session: Session) -> None:
     owner = session.owner
     with transaction.atomic():
         turn_ids = list(session.turns.values_list("pk", flat=True))
+        nodes = MemoryNode.objects.owned_by(owner).in_session(session.pk)
+        kept.forget_notes_of(node_ids=list(nodes.values_list("pk", flat=True)))
         memory.services.delete_session_nodes(owner=owner, session_id=session.pk)
+        kept.mend(owner=owner)
         ImportedChat.objects.filter(session=session).update(title="", reason="deleted")
         _forget_in_what_was_drawn_on(session)
         session.delete()

@@ -7,6 +7,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from conversations import cycle, importing, services
+from conversations.themes import runs
 
 
 @worker_shutting_down.connect
@@ -33,3 +34,13 @@ def run_import(job_id: str) -> None:
 @shared_task(ignore_result=True)
 def sweep_imports() -> None:
     importing.sweep()
+
+
+@shared_task(ignore_result=True)
+def look_for_themes(run_id: str) -> None:
+    runs.work(UUID(run_id), stopping=cycle.shutting_down)
+
+
+@shared_task(ignore_result=True)
+def sweep_themes() -> None:
+    runs.sweep()

@@ -173,8 +173,84 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored:
                 version=node.version,
                 lane=node.session_id or node.pk,
             )
+        touched = summaries_of([node.pk for node in nodes])
         MemoryNode.objects.filter(pk__in=[node.pk for node in nodes]).delete()
+        _withdraw(owner, touched)
     return len(nodes)
+
+
+def summaries_of(node_ids: Iterable[UUID]) -> list[UUID]:
+    """The nodes that summarise any of these."""
+    edges = MemoryEdge.objects.filter(kind=MemoryEdge.Kind.SUMMARISES, target__in=list(node_ids))
+    return list(edges.order_by("source").values_list("source", flat=True).distinct())
+
+
+def _withdraw(owner: AbstractBaseUser, summary_ids: list[UUID]) -> None:
+    """Take back what summaries say of nodes that are gone: one that stood on them alone goes too, any other is
+    emptied, but for what the person chose, until it has been written again from what is left.
+    """
+    left = MemoryNode.objects.owned_by(owner).filter(pk__in=summary_ids)
+    standing = MemoryEdge.objects.filter(kind=MemoryEdge.Kind.SUMMARISES, source__in=left)
+    supported = set(standing.values_list("source", flat=True))
+    for node in left.filter(pk__in=supported):
+        chosen = node.payload.get("chosen", {})
+        name = str(chosen.get("name", ""))
+        overwrite_node(node=node, label=name, content=name, payload={"chosen": chosen, "stale": True})
+    alone = [node.pk for node in left if node.pk not in supported]
+    if alone:
+        delete_nodes(owner=owner, node_ids=alone)
+
+
+def write_summary(
+    *,
+    owner: AbstractBaseUser,
+    node: MemoryNode | None,
+    node_type: str,
+    label: str,
+    content: str,
+    payload: dict[str, Any],
+    of: Iterable[UUID],
+) -> MemoryNode:
+    """The node, new where None is given, that says `content` of the nodes `of`, and its edges to exactly those.
+
+    What has not changed is not written again. Ids that are not this owner's, or gone, are left out.
+    """
+    with transaction.atomic():
+        wanted = dict(
+            MemoryNode.objects.owned_by(owner).filter(pk__in=list(of)).values_list("pk", "occurred_at")
+        )
+        says: dict[str, Any] = {
+            "label": label[:200],
+            "content": content,
+            "payload": payload,
+            "occurred_at": max(wanted.values(), default=timezone.now()),
+        }
+        if node is None:
+            node = MemoryNode.objects.create(
+                owner_id=owner.pk,
+                node_type=node_type,
+                tier=MemoryNode.Tier.SEMANTIC,
+                tags=[node_type],
+                **says,
+            )
+            enqueue_node(node)
+        elif any(getattr(node, name) != value for name, value in says.items()):
+            node = overwrite_node(node=node, **says)
+        edges = MemoryEdge.objects.filter(source=node, kind=MemoryEdge.Kind.SUMMARISES)
+        edges.exclude(target__in=wanted).delete()
+        standing = set(edges.values_list("target", flat=True))
+        made = MemoryEdge.objects.bulk_create(
+            [
+                MemoryEdge(owner_id=owner.pk, source=node, target_id=target, kind=MemoryEdge.Kind.SUMMARISES)
+                for target in wanted
+                if target not in standing
+            ],
+            batch_size=1000,
+        )
+        if settings.ENGRAM_URL:
+            for edge in made:
+                enqueue_edge(edge)
+    return node
 
 
 def delete_session_nodes(*, owner: AbstractBaseUser, session_id: UUID) -> int:

@@ -28,6 +28,7 @@ app.conf.beat_schedule = {
     "continue imports whose worker died": every(15, "conversations.tasks.sweep_imports"),
     "index what is not yet indexed": every(5, "memory.tasks.sweep_unindexed"),
     "sync with the remote engram": every(120, "memory.tasks.sync_engram"),
+    "look on for themes where a worker died": every(15, "conversations.tasks.sweep_themes"),
     "screen what came from elsewhere": every(15, "memory.tasks.screen_held"),
     "tell stewards of bells": every(20, "safety.tasks.tell_stewards"),
     "replay bells from the fallback file": every(15, "safety.tasks.replay_fallback"),

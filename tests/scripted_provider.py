@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,6 +32,7 @@ class Script:
     cut: bool = False  # the connection ends right after the text
     refuses_tools: bool = False  # 400 to a request that brings tools; without them it answers
     echo_system: bool = False  # repeat the system prompt, then what the tools gave
+    respond: Callable[[dict[str, Any]], str] | None = None  # the text, made of the request
 
 
 class ScriptedProvider:
@@ -130,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
             name, arguments = script.tool
             call = {"name": name, "arguments": json.dumps(arguments)}
             self._event({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": call}]})
-        text = script.text
+        text = script.respond(request) if script.respond else script.text
         if script.echo_system:
             text += "\n".join(
                 str(one["content"]) for one in request["messages"] if one["role"] in ("system", "tool")
@@ -183,10 +185,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--seconds", type=float, default=0.0, help="how long an answer takes")
+    parser.add_argument("--themes", action="store_true", help="read sessions for themes, too")
     options = parser.parse_args()
     text = "I hear you. That sounds like a full day. What was the best part of it? " * 3
     pieces = len(text) / 12
-    provider = ScriptedProvider(options.port, Script(text=text, pause=options.seconds / pieces))
+    script = Script(text=text, pause=options.seconds / pieces)
+    if options.themes:
+        from tests import theme_reader
+
+        script = Script(respond=theme_reader.respond)
+    provider = ScriptedProvider(options.port, script)
     provider.serve_forever()
 
 

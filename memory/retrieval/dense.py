@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from django.db import connection, transaction
@@ -122,11 +123,24 @@ def vectors(owner_id: int, utterance_ids: Sequence[int], model: str) -> dict[int
             " WHERE utterance_id = ANY(%s) AND model = %s AND owner_id = %s AND unit = 0",
             [list(utterance_ids), model, owner_id],
         )
-        # The wire form: two 16-bit numbers (dimensions, unused), then half floats, most significant byte first.
-        return {
-            pk: np.frombuffer(bytes(sent), dtype=">f2", offset=4).astype(np.float32)
-            for pk, sent in cursor.fetchall()
-        }
+        return {pk: _read(sent) for pk, sent in cursor.fetchall()}
+
+
+def vectors_of_people(owner_id: int, model: str) -> dict[UUID, NDArray[np.float32]]:
+    """What the person said in each turn, by its node: the vector of the whole message."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT u.node_id, halfvec_send(v.embedding) FROM memory_unitvector v"
+            " JOIN memory_utterance u ON u.id = v.utterance_id"
+            " WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0 AND u.role IN ('person', 'speaker')",
+            [owner_id, model],
+        )
+        return {node_id: _read(sent) for node_id, sent in cursor.fetchall()}
+
+
+def _read(sent: bytes) -> NDArray[np.float32]:
+    """The wire form: two 16-bit numbers (dimensions, unused), then half floats, most significant byte first."""
+    return np.frombuffer(bytes(sent), dtype=">f2", offset=4).astype(np.float32)
 
 
 def as_literal(vector: NDArray[np.float32]) -> str:
