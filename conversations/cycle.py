@@ -101,6 +101,7 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
             text=text,
             screening=screening,
             resources=resources,
+            mirrored=not session.temporary,
         )
     return _accept(session, text, client_key, screening, resources)
 
@@ -131,6 +132,7 @@ def hard_bell(
     text: str,
     screening: Screening,
     resources: Resources,
+    mirrored: bool,
 ) -> Received:
     """Ring, and answer with the fixed reply: no turn, no memory, no model. Works without a database."""
     bell = safety.services.ring(
@@ -141,6 +143,7 @@ def hard_bell(
         screening=screening,
         text=text,
         resources_shown=resources.names(),
+        mirrored=mirrored,
     )
     reply = validate("", Action.HARD_BELL, resources=resources).text
     return Received(bell=bell, reply=reply, resources=resources)
@@ -166,7 +169,8 @@ def receive_without_database(
         text=text,
         resources_shown=resources.names(),
     )
-    safety.services.keep_in_fallback(bell=bell)
+    # Whether the session is a temporary one cannot be asked, so this bell is not mirrored.
+    safety.services.keep_in_fallback(bell=bell, mirrored=False)
     return Received(
         bell=bell, reply=validate("", Action.HARD_BELL, resources=resources).text, resources=resources
     )
@@ -199,7 +203,7 @@ def _accept(
         )
     except (DatabaseError, InterfaceError):
         if bell is not None:
-            safety.services.keep_in_fallback(bell=bell)
+            safety.services.keep_in_fallback(bell=bell, mirrored=not session.temporary)
         raise
     return Received(
         turn=accepted.turn, replayed=accepted.replayed, resources=resources if help_lines else None

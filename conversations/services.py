@@ -16,6 +16,7 @@ from conversations.hints import hint_answer, hint_index
 from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
 from conversations.stream import forget_streams
 from conversations.themes import kept
+from memory.engram.awareness import Happening, note
 from memory.models import MemoryNode
 from neuron_site import invitation
 from safety.models import BellEvent
@@ -220,7 +221,7 @@ def _insert_turn(
         locked.save(update_fields=["next_index", "last_turn_at", "title"])
         if bell is not None:
             bell.after_index = turn.turn_index
-            safety.services.save_bell(bell=bell)
+            safety.services.save_bell(bell=bell, mirrored=not locked.temporary)
         transaction.on_commit(lambda: hint_answer(turn.pk))
     return turn
 
@@ -320,6 +321,10 @@ def settle_turn(
                 _show(turn, earlier)
         elif status in (Turn.Status.COMPLETE, Turn.Status.STOPPED):
             remember(turn=turn)
+            if not turn.session.temporary:
+                transaction.on_commit(
+                    lambda: note(Happening.TURN_COMPLETED, owner_id=turn.owner_id), robust=True
+                )
         following = Turn.objects.filter(
             session_id=turn.session_id, status=Turn.Status.PENDING, turn_index__gt=turn.turn_index
         ).order_by("turn_index")

@@ -1,19 +1,33 @@
 """Jobs of the conversations app: interfaces to services, by id, safe to run twice."""
 
+import logging
 from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import worker_shutting_down
+from celery.signals import worker_ready, worker_shutting_down
 
 from conversations import cycle, importing, services
+from conversations.llm import ModelSettingError, describe
 from conversations.themes import runs
+from memory.engram.awareness import Happening, note_change
+
+logger = logging.getLogger(__name__)
 
 
 @worker_shutting_down.connect
 def interrupt_answers(**_: Any) -> None:
     """Threads cannot be killed, so a worker that is told to go would wait for the model's whole answer."""
     cycle.shutting_down.set()
+
+
+@worker_ready.connect
+def note_model(**_: Any) -> None:
+    """The model is a setting, so it changes with a start."""
+    try:
+        note_change("model", describe().name, Happening.MODEL_CHANGED)
+    except ModelSettingError:
+        logger.warning("no model can be named: NEURON_MODEL makes no sense")
 
 
 @shared_task(ignore_result=True)

@@ -95,8 +95,15 @@ class MirrorJobQuerySet(models.QuerySet["MirrorJob"]):
     def waiting(self) -> Self:
         return self.filter(state="waiting")
 
-    def due(self, now: datetime | None = None) -> Self:
-        return self.waiting().filter(due_at__lte=now or timezone.now()).order_by("due_at", "id")
+    def dead(self) -> Self:
+        return self.filter(state="dead")
+
+    def backing_off(self, now: datetime | None = None) -> Self:
+        """What was tried in vain and waits for its next try, or for its sender's lease to end."""
+        return self.waiting().filter(due_at__gt=now or timezone.now()).order_by("due_at", "id")
+
+    def sent_before(self, moment: datetime) -> Self:
+        return self.filter(state="sent", sent_at__lt=moment)
 
 
 def _aware(moment: datetime) -> datetime:

@@ -12,6 +12,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from memory.engram.background import hint_mirror
 from memory.engram.owner import engram_owner_id
 from memory.models import MemoryEdge, MemoryNode, MirrorJob, Tombstone
 
@@ -64,11 +65,12 @@ def remember_turn(
                 turn_index=turn_index,
                 **values,
             )
+            # Before its edge, which the remote takes only when both nodes are there.
+            if mirrored:
+                enqueue_node(node)
             _connect_to_previous(node, mirrored=mirrored)
         else:
-            node = overwrite_node(node=node, mirrored=False, **values)
-        if mirrored:
-            enqueue_node(node)
+            node = overwrite_node(node=node, mirrored=mirrored, **values)
     return node
 
 
@@ -293,6 +295,18 @@ def enqueue_edge(edge: MemoryEdge) -> None:
     )
 
 
+def enqueue_bell(*, owner_id: int, bell_id: UUID) -> None:
+    """Put a bell into the outbox, if the operator wants bells mirrored; its node is made when it is sent."""
+    if settings.ENGRAM_MIRROR_BELLS:
+        _enqueue(
+            owner_id=owner_id,
+            operation=MirrorJob.Operation.PUT_BELL,
+            subject_id=bell_id,
+            version=1,
+            lane=bell_id,
+        )
+
+
 def _enqueue(*, owner_id: int, operation: str, subject_id: UUID, version: int, lane: UUID) -> None:
     # What is never sent would never be taken away again.
     if not settings.ENGRAM_URL or owner_id != engram_owner_id():
@@ -303,3 +317,4 @@ def _enqueue(*, owner_id: int, operation: str, subject_id: UUID, version: int, l
         subject_version=version,
         defaults={"owner_id": owner_id, "lane": lane},
     )
+    transaction.on_commit(hint_mirror)

@@ -11,8 +11,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
 
+import memory.services
 from memory.embedding import embed_packaged
+from memory.engram.awareness import Happening, note
 from safety import fallback, second_look
+from safety.mirroring import MIRRORED_LEVELS
 from safety.models import (
     SUMMARY_LENGTH,
     BellEvent,
@@ -77,10 +80,12 @@ def ring(
     screening: Screening,
     text: str,
     resources_shown: list[str],
+    mirrored: bool = True,
 ) -> BellEvent:
     """Write the bell of a screened message, once: to the database, or to the fallback file when that fails.
 
-    Returns the event either way. Within a caller's transaction a database error is the caller's to handle:
+    Not `mirrored`, it stays here whatever the operator wants of other bells. Returns the event either way.
+    Within a caller's transaction a database error is the caller's to handle:
     call `keep_in_fallback` with the same values there.
     """
     bell = draft_bell(
@@ -93,9 +98,9 @@ def ring(
         resources_shown=resources_shown,
     )
     try:
-        return save_bell(bell=bell)
+        return save_bell(bell=bell, mirrored=mirrored)
     except (DatabaseError, InterfaceError):
-        keep_in_fallback(bell=bell)
+        keep_in_fallback(bell=bell, mirrored=mirrored)
         return bell
 
 
@@ -132,7 +137,7 @@ def _as_record(signal: Signal) -> dict[str, Any]:
     return {name: getattr(signal, name) for name in ("layer", "rule", "span", "weight", "matched")}
 
 
-def save_bell(*, bell: BellEvent) -> BellEvent:
+def save_bell(*, bell: BellEvent, mirrored: bool = True) -> BellEvent:
     """Insert the event unless the same message rang already; the one that stands is returned."""
     with transaction.atomic():
         if bell.client_key:
@@ -144,6 +149,12 @@ def save_bell(*, bell: BellEvent) -> BellEvent:
         bell.save(force_insert=True)
         if bell.level == BellEvent.Level.HARD:
             StewardNotice.objects.create(bell=bell)
+        if bell.owner_id is not None:
+            if mirrored and bell.level in MIRRORED_LEVELS:
+                memory.services.enqueue_bell(owner_id=bell.owner_id, bell_id=bell.pk)
+            transaction.on_commit(
+                lambda: note(Happening.BELL_RUNG, owner_id=bell.owner_id, level=bell.level), robust=True
+            )
     return bell
 
 
@@ -162,7 +173,7 @@ _FIELDS = (
 )
 
 
-def keep_in_fallback(*, bell: BellEvent) -> None:
+def keep_in_fallback(*, bell: BellEvent, mirrored: bool = True) -> None:
     """Put an event that the database did not take into the fallback file."""
     event: dict[str, Any] = {name: getattr(bell, name) for name in _FIELDS}
     event |= {
@@ -170,6 +181,7 @@ def keep_in_fallback(*, bell: BellEvent) -> None:
         "owner_id": bell.owner_id,
         "session_id": str(bell.session_id) if bell.session_id else None,
         "created_at": bell.created_at.isoformat(),
+        "mirrored": mirrored,
     }
     fallback.append(event)
 
@@ -185,7 +197,10 @@ def replay_fallback() -> int:
                 created_at=datetime.fromisoformat(event["created_at"]),
                 **{name: event[name] for name in _FIELDS},
             )
-            if not BellEvent.objects.filter(pk=bell.pk).exists() and save_bell(bell=bell).pk == bell.pk:
+            # A line of an earlier version does not say; what may not be mirrored must not be.
+            mirrored = event.get("mirrored", False)
+            standing = BellEvent.objects.filter(pk=bell.pk).exists()
+            if not standing and save_bell(bell=bell, mirrored=mirrored).pk == bell.pk:
                 new += 1
             if bell.level == BellEvent.Level.HARD:
                 note_referrals(hard=[bell.pk])  # its help lines were shown, and could not be counted then

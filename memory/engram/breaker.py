@@ -109,6 +109,13 @@ redis.call('HINCRBY', KEYS[1], 'openings', 1)
 return 1
 """
 )
+# Once over all processes for each time that it was open.
+_RECOVERED = """
+local kept = redis.call('HMGET', KEYS[1], 'open', 'openings', 'recovered')
+if kept[1] == '1' or (kept[2] or '0') == (kept[3] or '0') then return 0 end
+redis.call('HSET', KEYS[1], 'recovered', kept[2])
+return 1
+"""
 _LOOK = (
     _PASSED
     + """
@@ -153,7 +160,7 @@ class Breaker:
 
     @classmethod
     def from_settings(cls) -> "Breaker":
-        return cls(valkey(settings.REDIS_URL), key=KEY)
+        return cls(valkey(settings.REDIS_URL), key=KEY, open_ms=OPEN_MS)
 
     def ask(self) -> Permit:
         """Leave for one call. Raises EngramError (not tried) while there is none, or Valkey does not answer."""
@@ -171,6 +178,10 @@ class Breaker:
         return bool(
             self._run(_FAILED, *self._clock(), self._open_ms, FAILURES, permit.generation, reason[:200])
         )
+
+    def has_recovered(self) -> bool:
+        """Whether it is closed again; True for one asker only each time that it was open."""
+        return bool(self._run(_RECOVERED))
 
     def look(self) -> BreakerState:
         """The present state, changing nothing. Raises EngramError where Valkey does not answer."""

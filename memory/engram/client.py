@@ -16,7 +16,8 @@ from uuid import UUID
 from django.conf import settings
 
 from memory.engram.addresses import url_problem
-from memory.engram.breaker import Breaker
+from memory.engram.awareness import Happening, note
+from memory.engram.breaker import Breaker, Permit
 from memory.engram.errors import EngramError, Kind
 from memory.engram.exchange import Answer, Line
 from memory.engram.fields import WireError, parse_json
@@ -128,12 +129,16 @@ class EngramClient:
             result = read(self._exchange(method, path, body))
         except EngramError as error:
             if not error.is_failure:
-                self._breaker.succeeded(permit)
-            else:
-                self._breaker.failed(permit, str(error))
+                self._succeeded(permit)
+            elif self._breaker.failed(permit, str(error)):
+                note(Happening.BREAKER_OPENED, after=error.kind)
             raise
-        self._breaker.succeeded(permit)
+        self._succeeded(permit)
         return result
+
+    def _succeeded(self, permit: Permit) -> None:
+        if self._breaker.succeeded(permit):
+            note(Happening.BREAKER_CLOSED)
 
     def _exchange(self, method: str, path: str, body: dict[str, Any] | None) -> Answer:
         headers = dict(self._headers)
@@ -173,6 +178,14 @@ def _json(answer: Answer) -> Any:
     return data
 
 
+def _object(answer: Answer) -> dict[str, Any]:
+    """An object with something in it: without one nobody says that a write was done, whatever the status."""
+    data = _json(answer)
+    if not isinstance(data, dict) or not data:
+        raise EngramError(Kind.BAD_ANSWER, "no object that says what was done")
+    return data
+
+
 def _body(read: Callable[[Any], T]) -> Callable[[Answer], T]:
     def sound(answer: Answer) -> T:
         _accepted(answer, 200)
@@ -185,14 +198,9 @@ def _body(read: Callable[[Any], T]) -> Callable[[Answer], T]:
 
 
 def _stored(sent: dict[str, Any]) -> Callable[[Answer], None]:
-    """Only an object with something in it says that a write was kept: anything might answer 200 to anything."""
-
     def sound(answer: Answer) -> None:
         _accepted(answer, 200, 201)
-        data = _json(answer)
-        if not isinstance(data, dict) or not data:
-            raise EngramError(Kind.BAD_ANSWER, "no object that says what was stored")
-        if data.get("id", sent["id"]) != sent["id"]:
+        if _object(answer).get("id", sent["id"]) != sent["id"]:
             raise EngramError(Kind.BAD_ANSWER, "an answer about something else")
 
     return sound
@@ -202,8 +210,7 @@ def _gone(answer: Answer) -> None:
     if answer.status in (204, 404, 410):
         return
     _accepted(answer, 200)
-    if not isinstance(_json(answer), dict):
-        raise EngramError(Kind.BAD_ANSWER, "no object that says what was deleted")
+    _object(answer)
 
 
 def _is_well(answer: Answer) -> None:

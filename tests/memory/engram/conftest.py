@@ -1,13 +1,17 @@
 """The remote engram, a fault proxy before it, and a breaker of the test's own."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings as django_settings
+from django.utils import timezone
 from pytest_django import Settings
 
+from memory.engram import awareness, background
 from memory.engram import breaker as breaker_module
+from memory.engram.awareness import Happening
 from memory.engram.breaker import Breaker, valkey
 from memory.engram.client import EngramClient
 from tests.memory.engram.remote import Engram, FaultProxy, serving
@@ -49,3 +53,25 @@ def make_client(proxy: FaultProxy, own_breaker: str) -> Callable[[], EngramClien
         )
 
     return make
+
+
+class Events:
+    """The list of what happened, without the thread that carries things there."""
+
+    def add(self, what: Happening, **facts: int | str) -> None:
+        fields = {"at": timezone.now().isoformat(), "what": what.value, "facts": json.dumps(facts)}
+        valkey(django_settings.REDIS_URL).xadd(
+            background.EVENTS_KEY, fields, maxlen=background.MOST_EVENTS, approximate=False
+        )
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[Events]:
+    """A list of the test's own."""
+    own = f"neuron:test:{uuid.uuid4().hex}"
+    monkeypatch.setattr(background, "EVENTS_KEY", f"{own}:events")
+    for name in ("EVENTS_KEY", "POSTED_KEY", "POSTING_KEY", "LOCK_KEY"):
+        monkeypatch.setattr(awareness, name, f"{own}:{'events' if name == 'EVENTS_KEY' else name}")
+    yield Events()
+    client = valkey(django_settings.REDIS_URL)
+    client.delete(f"{own}:events", *(f"{own}:{name}" for name in ("POSTED_KEY", "POSTING_KEY", "LOCK_KEY")))

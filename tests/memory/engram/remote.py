@@ -1,6 +1,6 @@
 """A small remote engram over real HTTP, with a log of every write, and a proxy before it that makes faults.
 
-`python -m tests.memory.engram.remote PORT LOG` runs the engram as a process of its own.
+`python -m tests.memory.engram.remote PORT LOG` runs the engram as a process of its own, until its input ends.
 """
 
 import gzip
@@ -51,6 +51,8 @@ class Engram:
             if path == "/api/neuron/state-events":
                 self.events.setdefault(data["id"], data["content"])
                 return 200, {"id": data["id"]}
+            if path.startswith("/api/edges/") and not {data["source"], data["target"]} <= self.nodes.keys():
+                return 409, {"error": "its nodes are not here"}
             self._put(self.edges if path.startswith("/api/edges/") else self.nodes, data)
             return 200, {"id": data["id"], "version": data["version"]}
 
@@ -78,6 +80,9 @@ class Engram:
         if gone is not None or name not in self.deleted:
             self.deleted[name] = max(version, gone["version"] if gone else 0)
             self._write_down("delete", name, self.deleted[name])
+            for edge in [one for one in self.edges.values() if name in (one["source"], one["target"])]:
+                del self.edges[edge["id"]]
+                self._write_down("delete", edge["id"], edge["version"])
 
     def _write_down(self, what: str, name: str, version: int) -> None:
         self.log.append((what, name, version))
@@ -189,6 +194,7 @@ class FaultProxy:
         self.port = int(self._listener.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
         self._held: list[tuple[str, str, bytes]] = []
+        self.stored_unanswered = threading.Event()
 
     def __enter__(self) -> "FaultProxy":
         threading.Thread(target=self._accept, daemon=True).start()
@@ -222,6 +228,12 @@ class FaultProxy:
         """Answer with this fault; False where the connection is of no more use."""
         if fault == "hang":
             self._stopping.wait(60)
+            return False
+        if fault == "store and wait":
+            # The remote has it, and whoever sent it will not live to hear so.
+            self._forward(request)
+            self.stored_unanswered.set()
+            link.recv(1)
             return False
         if fault == "cut":
             return False
@@ -314,4 +326,4 @@ def free_port() -> int:
 
 if __name__ == "__main__":
     with serving(Engram(file=Path(sys.argv[2])), int(sys.argv[1])):
-        threading.Event().wait()
+        sys.stdin.read()

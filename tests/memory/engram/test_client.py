@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from memory.checks import engram_url_is_usable
 from memory.engram.addresses import refused_reason, url_problem
 from memory.engram.client import EngramClient
 from memory.engram.errors import EngramError, Kind
@@ -20,6 +21,10 @@ Make = Callable[[], EngramClient]
 
 def put(client: EngramClient) -> None:
     client.put_node(NODE)
+
+
+def delete(client: EngramClient) -> None:
+    client.delete_node(uuid.UUID(NODE["id"]))
 
 
 def test_what_was_put_can_be_got(make_client: Make, engram: Engram) -> None:
@@ -49,13 +54,13 @@ def test_one_connection_serves_many_calls(make_client: Make, proxy: FaultProxy) 
 @pytest.mark.parametrize("fault", [*RUBBISH, *(fault for fault in BREAKS if fault != "drip body")])
 @pytest.mark.parametrize(
     "call",
-    [put, lambda client: client.nodes(), lambda client: client.sync("")],
-    ids=["put_node", "nodes", "sync"],
+    [put, delete, lambda client: client.nodes(), lambda client: client.sync("")],
+    ids=["put_node", "delete_node", "nodes", "sync"],
 )
 def test_a_bad_answer_is_a_failure(fault: str, call: Any, make_client: Make, proxy: FaultProxy) -> None:
     proxy.choose = lambda: fault
     with make_client() as client:
-        if fault == "array" and call is not put and "nodes" in call.__code__.co_names:
+        if fault == "array" and "nodes" in call.__code__.co_names:
             assert call(client) == []  # an engram may be empty
             return
         with pytest.raises(EngramError) as error:
@@ -232,3 +237,16 @@ def test_a_client_without_an_address_says_so(settings: Settings) -> None:
     settings.ENGRAM_URL = ""
     with pytest.raises(EngramError, match="ENGRAM_URL is not set"):
         EngramClient.from_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check"),
+    [("ENGRAM_URL", "http://169.254.169.254", "memory.E001"), ("ENGRAM_TOKEN", "two words", "memory.E002")],
+)
+def test_a_setting_that_cannot_be_used_stops_the_start(
+    name: str, value: str, check: str, settings: Settings
+) -> None:
+    settings.ENGRAM_URL = "http://127.0.0.1:9"
+    assert engram_url_is_usable(None) == []
+    setattr(settings, name, value)
+    assert [message.id for message in engram_url_is_usable(None)] == [check]
