@@ -12,11 +12,12 @@ from django.conf import settings
 from django.core.checks import run_checks
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
 from conversations.llm import ModelSettingError, describe
 from memory import embedding
+from memory.engram import status
 from memory.engram.sync import engram_owner, state_of
-from memory.models import MirrorJob
 from neuron_site import canary
 from neuron_site.embedded import LEAST_FREE_BYTES
 from neuron_site.tasks import leave_canary
@@ -218,9 +219,20 @@ def _help_lines() -> Finding:
 def _mirror() -> Finding:
     if not settings.ENGRAM_URL:
         return Finding("mirror", True, "no remote engram is set")
-    dead = MirrorJob.objects.filter(state=MirrorJob.State.DEAD).count()
-    detail = f"{MirrorJob.objects.waiting().count()} waiting, {dead} refused"
-    return Finding("mirror", not dead, detail, "" if not dead else "look at them in the admin and retry")
+    counts = status.outbox_counts(timezone.now())
+    breaker = status.breaker_state()
+    detail = f"{counts.waiting} waiting, {counts.failed_before} of them failed before, {counts.dead} refused"
+    if breaker is not None:
+        detail += f"; breaker {breaker.name}"
+        if breaker.last_error and (breaker.is_open or breaker.failures_in_a_row):
+            detail += f", last error: {breaker.last_error}"
+    if counts.dead:
+        mend = "see why with manage.py mirror_engram, then manage.py mirror_engram --retry"
+        return Finding("mirror", False, detail, mend)
+    if breaker is None or breaker.is_open:
+        mend = "look at the remote; everything waits here and goes by itself when it answers"
+        return Finding("mirror", False, detail, mend, serious=False)
+    return Finding("mirror", True, detail)
 
 
 def _engram() -> Finding:

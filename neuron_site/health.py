@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from memory.engram.status import breaker_state
+
 logger = logging.getLogger(__name__)
 
 
@@ -21,9 +23,28 @@ def livez(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 with both parts true, or 503 that says which one is not."""
+    """200 with both parts true, or 503 that says which one is not.
+
+    The remote engram is told of beside them: Neuron is ready without it.
+    """
     parts = {"database": _database_answers(), "broker": _broker_answers()}
-    return JsonResponse(parts, status=200 if all(parts.values()) else 503)
+    beside = {"engram": _engram()} if settings.ENGRAM_URL else {}
+    return JsonResponse({**parts, **beside}, status=200 if all(parts.values()) else 503)
+
+
+def _engram() -> dict[str, str | int | None]:
+    state = breaker_state()
+    if state is None:
+        return {"breaker": "unknown"}
+    return {
+        "breaker": state.name,
+        "failures_in_a_row": state.failures_in_a_row,
+        "failures": state.failures,
+        "successes": state.successes,
+        "openings": state.openings,
+        "last_error": state.last_error,
+        "last_error_at": state.last_error_at,
+    }
 
 
 def _database_answers() -> bool:

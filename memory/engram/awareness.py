@@ -36,7 +36,6 @@ class Happening(StrEnum):
     TURN_COMPLETED = "turn completed"
     BELL_RUNG = "bell rung"
     SYNC_DONE = "sync done"
-    SYNC_FAILED = "sync failed"
     BREAKER_OPENED = "breaker opened"
     BREAKER_CLOSED = "breaker closed"
     REFUSED = "mirror job refused"

@@ -139,6 +139,12 @@ def make_due_after_outage(*, now: datetime | None = None) -> int:
     return away.order_by().update(due_at=now)
 
 
+def make_all_due(*, now: datetime | None = None) -> int:
+    """Make due whatever waits for its next try; what is being sent is left. Returns how many."""
+    now = now or timezone.now()
+    return MirrorJob.objects.backing_off(now).filter(claim=None).order_by().update(due_at=now)
+
+
 def prune_sent(*, now: datetime | None = None) -> int:
     """Remove what was sent more than a week ago. Returns how many."""
     removed, _ = MirrorJob.objects.sent_before((now or timezone.now()) - SENT_KEPT).delete()

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from memory.engram.awareness import Happening, note
 from memory.engram.batch import Taken
 from memory.engram.client import EngramClient
 from memory.engram.errors import EngramError, Kind
@@ -69,6 +70,8 @@ def sync_engram(*, client: EngramClient | None = None, now: datetime | None = No
         _settle(owner, error="interrupted")
         raise
     _settle(owner, error="")
+    if taken.nodes or taken.edges or taken.deleted:
+        note(Happening.SYNC_DONE, nodes=taken.nodes, edges=taken.edges, deletions=taken.deleted)
     return Synced(taken)
 
 

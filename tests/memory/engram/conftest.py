@@ -15,6 +15,7 @@ from memory.engram.awareness import Happening
 from memory.engram.breaker import Breaker, valkey
 from memory.engram.client import EngramClient
 from tests.memory.engram.remote import Engram, FaultProxy, serving
+from tests.stack import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +68,8 @@ class Events:
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[Events]:
-    """A list of the test's own."""
+    """A list of the test's own, begun when what earlier tests noted has gone to theirs."""
+    wait_for(lambda: not background._events, what="the events of earlier tests to be carried")
     own = f"neuron:test:{uuid.uuid4().hex}"
     monkeypatch.setattr(background, "EVENTS_KEY", f"{own}:events")
     for name in ("EVENTS_KEY", "POSTED_KEY", "POSTING_KEY", "LOCK_KEY"):

@@ -31,14 +31,15 @@ def test_what_was_put_can_be_got(make_client: Make, engram: Engram) -> None:
     with make_client() as client:
         client.health()
         client.put_node(NODE)
+        client.put_node({**NODE, "id": EDGE["target"]})
         client.put_edge(EDGE)
         client.post_state_event(event_id=uuid.uuid4(), content="turn completed")
-        assert [str(node.id) for node in client.nodes()] == [NODE["id"]]
+        assert {str(node.id) for node in client.nodes()} == {EDGE["source"], EDGE["target"]}
         assert [str(edge.id) for edge in client.edges()] == [EDGE["id"]]
-        assert len(client.sync("a cursor&with=signs").nodes) == 1
+        assert len(client.sync("a cursor&with=signs").nodes) == 2
         client.delete_node(uuid.UUID(NODE["id"]), version=3)
         client.delete_node(uuid.UUID(NODE["id"]), version=3)
-        assert client.nodes() == []
+        assert [str(node.id) for node in client.nodes()] == [EDGE["target"]]
     assert list(engram.events.values()) == ["turn completed"]
 
 
