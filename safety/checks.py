@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from safety import directives, lexicon, quality, resources, screening, semantic
+from safety import directives, lexicon, quality, resources, screening, seal, semantic
 
-_HINT = "Restore the file from the release, or mend it: docs/safety.md says what it holds."
+_HINT = "Restore the file from the release, or mend it and run manage.py seal_safety_data (docs/safety.md)."
 
 
 @register
@@ -22,6 +22,7 @@ def safety_data_is_usable(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
         ("safety.E006", resources.defaults),
         ("safety.E007", semantic.weights),
         ("safety.E008", quality.recorded),
+        ("safety.E009", seal.check),
     ]
     problems: list[CheckMessage] = []
     for check_id, load in parts:

@@ -26,8 +26,11 @@ def withheld_reply() -> str:
 def _text(name: str) -> str:
     try:
         text = (DATA / name).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise LexiconError(f"{name}: cannot be read as UTF-8 text ({error})") from error
+    except OSError as error:
+        raise LexiconError(f"{name}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise LexiconError(f"{name}, line {line}: not UTF-8") from error
     if not text:
         raise LexiconError(f"{name}, line 1: the file is empty")
     return text

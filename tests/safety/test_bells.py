@@ -2,6 +2,8 @@
 
 import errno
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from conversations.models import Session
 from safety import fallback, services
 from safety.models import BellEvent, RiskState
 from safety.screening import screen
+from tests.stack import ROOT
 
 HARD = "I am going to kill myself tonight"
 
@@ -95,6 +98,57 @@ def test_a_full_disk_still_takes_a_bell_by_the_reserve(
     monkeypatch.setattr(fallback, "_write", write_while_the_reserve_stands)
     assert fallback.append({"id": "1"})
     assert fallback.waiting() == 1
+
+
+# Runs on a file system of its own, one megabyte large and filled to the last byte.
+FULL_DISK = """
+import errno, json, os, sys
+from pathlib import Path
+from django.conf import settings
+var = Path(sys.argv[1])
+settings.configure(VAR_DIR=var)
+from safety import fallback
+fallback.keep_reserve()
+filler = os.open(var / "filler", os.O_WRONLY | os.O_CREAT)
+for size in (65536, 4096, 1):
+    try:
+        while True:
+            os.write(filler, b"x" * size)
+    except OSError as error:
+        assert error.errno == errno.ENOSPC, error
+written = [fallback.append({"id": str(number), "text": "y" * 500}) for number in range(20)]
+print(json.dumps({"written": written, "waiting": fallback.waiting()}))
+"""
+
+
+def test_a_disk_that_is_really_full_takes_bells_by_the_reserve(var_folder: Path) -> None:
+    mounted = (
+        f"mount -t tmpfs -o size=1m tmpfs {var_folder} && exec {sys.executable} -c '{FULL_DISK}' {var_folder}"
+    )
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", mounted]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no unshare here")
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("this machine lets nobody mount a file system of their own")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"written": [True] * 20, "waiting": 20}
+
+
+def test_with_the_database_down_and_no_room_left_at_all_the_person_has_their_reply(
+    broken_bells: None, session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_room(line: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(fallback, "_write", no_room)
+    received = cycle.receive(session=session, text=HARD + " zebracanary", client_key="k")
+    assert received.reply is not None
+    assert "call" in received.reply
+    assert "could not be written to the fallback file either" in caplog.text
+    assert "zebracanary" not in caplog.text
+    mend()
 
 
 def test_past_risk_fades_with_time_and_not_with_filler(owner: User) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from safety import checks, lexicon, resources, screening, semantic
+from safety import checks, directives, lexicon, quality, resources, screening, seal, semantic
 
 LOADERS: dict[str, Callable[[Path], object]] = {
     "hard.toml": lexicon.load,
@@ -133,3 +133,88 @@ def test_the_start_stops_with_an_error_that_names_the_file(
             call_command("check")
     finally:
         lexicon.lexicon.cache_clear()
+
+
+# --- The seal: a file that is still well-formed but not what it was ------------------------------------------------
+
+
+@pytest.mark.parametrize("name", seal.SEALED)
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        pytest.param(lambda raw: b"", id="emptied"),
+        pytest.param(lambda raw: raw[:-2], id="without its end"),
+        pytest.param(lambda raw: raw[: len(raw) // 2], id="cut"),
+        pytest.param(lambda raw: b"\xff\xfe" + raw, id="not UTF-8"),
+        pytest.param(lambda raw: raw.replace(b"e", b"f", 1), id="one letter changed"),
+        pytest.param(lambda raw: raw + b"\n# more\n", id="something added"),
+    ],
+)
+def test_the_seal_knows_every_change(folder: Path, name: str, mutate: Callable[[bytes], bytes]) -> None:
+    seal.check(folder)
+    path = folder / name
+    path.write_bytes(mutate(path.read_bytes()))
+    with pytest.raises(lexicon.LexiconError, match=name.replace(".", r"\.")) as no:
+        seal.check(folder)
+    assert "line" in str(no.value)
+    seal.seal(folder)
+    seal.check(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "line 1: crisis_resources.toml is not sealed"),
+        (b"\xff\n", "line 1: not UTF-8"),
+        (b"abc  hard.toml\n", "line 1: not a SHA-256"),
+    ],
+)
+def test_a_broken_seal_is_named(folder: Path, content: bytes, says: str) -> None:
+    (folder / seal.SEAL).write_bytes(content)
+    with pytest.raises(lexicon.LexiconError, match=f"SHA256SUMS, {says}"):
+        seal.check(folder)
+    (folder / seal.SEAL).unlink()
+    with pytest.raises(lexicon.LexiconError, match="SHA256SUMS: cannot be read"):
+        seal.check(folder)
+
+
+@pytest.mark.parametrize("name", ["wellbeing_directive.txt", "safe_mode_refusal.txt", "withheld_reply.txt"])
+@pytest.mark.parametrize(
+    ("content", "says"), [(b" \n", "line 1: the file is empty"), (b"a\n\xff", "line 2: not UTF-8")]
+)
+def test_a_text_that_cannot_be_used_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, says: str
+) -> None:
+    monkeypatch.setattr(directives, "DATA", folder)
+    (folder / name).write_bytes(content)
+    with pytest.raises(lexicon.LexiconError, match=f"{name}, {says}"):
+        directives._text(name)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "says"),
+    [
+        (lambda text: "", "line 1: Expecting value"),
+        (lambda text: text[: len(text) // 2], "line "),
+        (lambda text: text.replace("any_bell_on_hard", "other"), "line 1: 'any_bell_on_hard' is missing"),
+        (lambda text: text.replace("measured_on", "on"), "line 1: 'measured_on' is missing"),
+    ],
+)
+def test_a_broken_record_of_quality_is_named(folder: Path, mutate: Callable[[str], str], says: str) -> None:
+    path = folder / quality.QUALITY
+    path.write_text(mutate(path.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(lexicon.LexiconError, match=f"quality.json, {says}"):
+        quality.load(path)
+
+
+def test_a_changed_list_stops_the_start_until_it_is_sealed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seal, "DATA", folder)
+    path = folder / "soft.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('"lonely", ', ""), encoding="utf-8")
+    assert [one.id for one in checks.safety_data_is_usable(None)] == ["safety.E009"]
+    with pytest.raises(SystemCheckError, match=r"soft\.toml, line 1"):
+        call_command("check")
+    call_command("seal_safety_data")
+    assert checks.safety_data_is_usable(None) == []

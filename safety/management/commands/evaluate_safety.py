@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from memory.embedding import embed_packaged
-from safety import quality
+from safety import quality, seal
 from safety.evaluation import EvaluationError, evaluate, read_files
 from safety.lexicon import DATA
 from safety.screening import detector_version, screen
@@ -61,6 +61,8 @@ class Command(BaseCommand):
                 )
             except ValueError as error:
                 raise CommandError(f"Not recorded: {error}.") from error
+            if options["record"] == DATA / quality.QUALITY:
+                seal.seal()
         together["layers"] = {
             "lists": evaluate(loaded, screen),
             "meaning": evaluate(loaded, partial(screen, embed=embed_packaged, lists=False)),
