@@ -128,8 +128,9 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lis
     """
     cleaned = clean(text, trigger_words=lexicon().trigger_words)
     signals: list[Signal] = []
-    listed, softened = _hard(cleaned, text, signals)
-    soft_score = _soft(cleaned, text, softened, signals)
+    idioms = list(lexicon().idioms.find(cleaned))
+    listed, softened = _hard(cleaned, text, idioms, signals)
+    soft_score = _soft(cleaned, text, idioms, softened, signals)
     reading = _by_meaning(cleaned, embed, signals)
     version = detector_version() if reading else LISTS_VERSION
     if lists and listed is not None and (reading is None or listed.entry.floor):
@@ -233,9 +234,10 @@ def _level(kind: str | None, softened: list[Match]) -> int | None:
     return 1 if softened or kind == "passive_ideation" else None
 
 
-def _hard(cleaned: str, raw: str, signals: list[Signal]) -> tuple[Match | None, list[Match]]:
+def _hard(
+    cleaned: str, raw: str, idioms: list[Match], signals: list[Signal]
+) -> tuple[Match | None, list[Match]]:
     """The gravest hard match, and those that a denial turned soft."""
-    idioms = list(lexicon().idioms.find(cleaned))
     gravest: Match | None = None
     softened: list[Match] = []
     for match in lexicon().hard.find(cleaned):
@@ -257,9 +259,8 @@ def _gravity(match: Match) -> tuple[int, int]:
     return _IDEATION_LEVELS.get(match.entry.group, 3), match.end - match.start
 
 
-def _soft(cleaned: str, raw: str, softened: list[Match], signals: list[Signal]) -> float:
+def _soft(cleaned: str, raw: str, idioms: list[Match], softened: list[Match], signals: list[Signal]) -> float:
     """1 − ∏(1 − weight) over distinct soft entries; denied hard ones count as half."""
-    idioms = list(lexicon().idioms.find(cleaned))
     remaining = 0.5 ** min(len(softened), 3)
     seen: set[str] = set()
     longest: list[Match] = sorted(lexicon().soft.find(cleaned), key=lambda match: match.start - match.end)
