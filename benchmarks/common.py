@@ -39,3 +39,14 @@ def scratch_database() -> Iterator[None]:
         yield
     finally:
         teardown_databases(old, verbosity=0)
+
+
+def without_servers() -> None:
+    """Django set up for its classes alone; the servers are those of the installations that a benchmark starts."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neuron_site.settings")
+    from neuron_site import embedded
+
+    embedded.ensure(servers=False)
+    import django
+
+    django.setup()

@@ -1,13 +1,16 @@
 """Nodes and edges on their way into one person's engram: what stands there already, and which of the two is newer."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import connection
 from django.db.models import Q
 
-from memory.engram.wire import WireEdge, WireNode
+from memory.engram.wire import WireEdge, WireNode, write_edge, write_node
 from memory.models import MemoryEdge, MemoryNode, Tombstone
 from memory.recall_models import Utterance
 
@@ -56,6 +59,52 @@ class Taken:
         return self.nodes + self.edges + self.deleted
 
 
+# One statement for any number of rows, which come as one JSON array: an ORM insert takes many times as long.
+_WRITE_NODES = """
+INSERT INTO memory_memorynode (
+    id, owner_id, node_type, tier, label, content, payload, tags, salience, importance, confidence,
+    session_id, turn_index, occurred_at, created_at, updated_at, version, hold, indexed_version
+)
+SELECT * FROM json_to_recordset(%s::json) AS node (
+    id uuid, owner_id bigint, node_type text, tier text, label text, content text, payload jsonb, tags text[],
+    salience float8, importance float8, confidence float8, session_id uuid, turn_index integer,
+    occurred_at timestamptz, created_at timestamptz, updated_at timestamptz, version integer,
+    hold smallint, indexed_version integer
+)
+ON CONFLICT (id) DO UPDATE SET
+    node_type = excluded.node_type, tier = excluded.tier, label = excluded.label, content = excluded.content,
+    payload = excluded.payload, tags = excluded.tags, salience = excluded.salience,
+    importance = excluded.importance, confidence = excluded.confidence, session_id = excluded.session_id,
+    turn_index = excluded.turn_index, occurred_at = excluded.occurred_at, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, version = excluded.version, hold = excluded.hold,
+    indexed_version = excluded.indexed_version
+"""
+_WRITE_EDGES = """
+INSERT INTO memory_memoryedge
+    (id, owner_id, source_id, target_id, kind, weight, created_at, updated_at, version)
+SELECT id, owner_id, source, target, kind, weight, created_at, updated_at, version
+FROM json_to_recordset(%s::json) AS edge (
+    id uuid, owner_id bigint, source uuid, target uuid, kind text, weight float8,
+    created_at timestamptz, updated_at timestamptz, version integer
+)
+ON CONFLICT (id) DO UPDATE SET
+    source_id = excluded.source_id, target_id = excluded.target_id, kind = excluded.kind,
+    weight = excluded.weight, created_at = excluded.created_at, updated_at = excluded.updated_at,
+    version = excluded.version
+"""
+
+
+def _write(statement: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [json.dumps(rows, ensure_ascii=False)])
+
+
+def _ours(node: MemoryNode) -> dict[str, Any]:
+    """What a node has here beyond what goes over the wire."""
+    return {"owner_id": node.owner_id, "hold": node.hold, "indexed_version": node.indexed_version}
+
+
 @dataclass
 class Batch:
     """Nodes and edges on their way into one person's engram, inside the caller's transaction."""
@@ -98,12 +147,7 @@ class Batch:
             if gone is not None:
                 revived.add(one.id)
         Tombstone.objects.filter(owner_id=self.owner.pk, node_id__in=revived).delete()
-        MemoryNode.objects.bulk_create(
-            written.values(),
-            update_conflicts=True,
-            unique_fields=["id"],
-            update_fields=[*_NODE_VALUES, "hold", "indexed_version"],
-        )
+        _write(_WRITE_NODES, [write_node(node) | _ours(node) for node in written.values()])
         # What recall knew of the text before must not answer for the new one.
         Utterance.objects.filter(node__in=changed).delete()
         self.taken.nodes += len(written)
@@ -137,12 +181,7 @@ class Batch:
             for name in _EDGE_VALUES:
                 setattr(edge, name, getattr(one, name))
             written[edge.pk] = by_place[place] = edge
-        MemoryEdge.objects.bulk_create(
-            written.values(),
-            update_conflicts=True,
-            unique_fields=["id"],
-            update_fields=["source_id", "target_id", *_EDGE_VALUES],
-        )
+        _write(_WRITE_EDGES, [write_edge(edge) | {"owner_id": edge.owner_id} for edge in written.values()])
         self.taken.edges += len(written)
         self.written_edges += written.values()
 
@@ -156,18 +195,21 @@ class Places:
         self.by_turn: dict[tuple[UUID, int], MemoryNode] = {}
         self.history: MemoryNode | None = None
         ids = [node.id for node in incoming]
-        wanted = Q(pk__in=ids)
-        turns = [one for one in (_turn(node) for node in incoming) if one is not None]
-        if turns:
-            sessions, indices = zip(*turns, strict=True)
-            same = Q(session_id__in=set(sessions), turn_index__in=set(indices))
-            wanted |= Q(owner_id=owner.pk, node_type=MemoryNode.NodeType.CONVERSATION) & same
+        self._load(Q(pk__in=ids))
+        # Only of turns that are not found at their node's id: sessions times indices is many more than pairs.
+        apart = {turn for node in incoming if (turn := _turn(node)) and turn not in self.by_turn}
+        sessions, indices = {session for session, _ in apart}, {index for _, index in apart}
+        if apart:
+            same = Q(session_id__in=sessions, turn_index__in=indices)
+            self._load(Q(owner_id=owner.pk, node_type=MemoryNode.NodeType.CONVERSATION) & same)
         if any(node.node_type == MemoryNode.NodeType.HISTORY for node in incoming):
-            wanted |= Q(owner_id=owner.pk, node_type=MemoryNode.NodeType.HISTORY)
-        for node in MemoryNode.objects.filter(wanted).order_by("pk").select_for_update():
-            self.put(node)
+            self._load(Q(owner_id=owner.pk, node_type=MemoryNode.NodeType.HISTORY))
         tombstones = Tombstone.objects.filter(owner_id=owner.pk, node_id__in=ids)
         self.gone: dict[UUID, int] = dict(tombstones.values_list("node_id", "version"))
+
+    def _load(self, wanted: Q) -> None:
+        for node in MemoryNode.objects.filter(wanted).order_by("pk").select_for_update():
+            self.put(self.by_id.get(node.pk, node))
 
     def find(self, one: WireNode) -> MemoryNode | None:
         """What the node is here: the node of the same turn, the one history that duplicates fold into, or itself."""
