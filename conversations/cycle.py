@@ -89,7 +89,7 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
         return Received(turn=standing, replayed=True)
 
     # L1. Whatever is not one of the three answers is safe mode.
-    screening = _screen(session.owner_id, text)
+    screening = screen(session.owner_id, text)
     if screening is None:
         return Received(reply=safe_mode_refusal(), resources=resources, refused=True)
     if screening.action == Action.HARD_BELL:
@@ -106,14 +106,15 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
     return _accept(session, text, client_key, screening, resources)
 
 
-def _screen(owner_id: int, text: str) -> Screening | None:
+def screen(owner_id: int, text: str) -> Screening | None:
+    """L1 for a text of this person's; None is safe mode."""
     return _answered_by(lambda: safety.services.screen_message(owner_id=owner_id, text=text))
 
 
-def _answered_by(screen: Callable[[], Screening]) -> Screening | None:
+def _answered_by(ask: Callable[[], Screening]) -> Screening | None:
     """What it answers, or None where that is none of the three: safe mode."""
     try:
-        screening = screen()
+        screening = ask()
     except Exception:
         logger.exception("safe mode: a message could not be screened")
         return None
@@ -452,7 +453,7 @@ def _plan(turn: Turn) -> _Plan:
     guidance = redirect_to or ""
     with_tools = turn.mode == Mode.AGENTIC and llm.describe().configured
     intent = intents.recognise(turn.q, now=now, tz=tz)
-    if with_tools and intent.kind != intents.Kind.NONE:
+    if with_tools and intent.kind not in (intents.Kind.NONE, intents.Kind.REMEMBER):
         # The model has tools for look-ups; it gets what lies nearest all the same.
         intent = intents.Intent(intents.Kind.NONE, intent.window)
     material = _gather(turn, intent, tz)
@@ -490,6 +491,7 @@ def _draft(
     turn: Turn, profile: Profile, material: window.Material, *, guidance: str, with_tools: bool
 ) -> imprint.Draft:
     head = material.head | ({"note": material.fixed} if material.fixed else {})
+    tz = zoneinfo.ZoneInfo(profile.time_zone)
     earlier = (
         Turn.objects.in_thread(turn.session)
         .filter(turn_index__lt=turn.turn_index)
@@ -502,12 +504,13 @@ def _draft(
         message=turn.q,
         history=[(q, a) for q, a in reversed(earlier) if a],
         passages=material.passages,
+        kept=window.pinned_facts(owner=turn.owner, tz=tz),
         intent=head,
         guidance=guidance,
         with_tools=with_tools,
         budget=settings.NEURON_PROMPT_TOKENS if llm.describe().configured else BUILT_IN_TOKENS,
         now=timezone.now(),
-        tz=zoneinfo.ZoneInfo(profile.time_zone),
+        tz=tz,
     )
 
 

@@ -1,5 +1,6 @@
 """Searching for a person: conversations by their titles, and what memory finds, with where each stands."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -45,11 +46,7 @@ def find(
     # A kind or a session narrows the search to what was said there.
     whole = limits is None or not (limits.node_types or limits.session_id)
     named = list(titled(owner, query, limits)) if by != By.MEANING and whole else []
-    titles = dict(
-        Session.objects.for_owner(owner)
-        .filter(pk__in={found.node.session_id for found in results.found})
-        .values_list("pk", "title")
-    )
+    titles = _titles(owner, [found.node for found in results.found])
     hits = [Hit(found, *_place(found.node, titles)) for found in results.found]
     return Searched(named, hits, results.note)
 
@@ -70,8 +67,30 @@ def titled(owner: AbstractBaseUser, query: str, limits: Limits | None = None) ->
     return list(sessions.newest_first()[:MOST_SESSIONS])
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A remembered thing, the title of the conversation it was said in, and the address that opens there."""
+
+    node: MemoryNode
+    title: str
+    href: str
+
+
+def with_places(owner: AbstractBaseUser, nodes: Sequence[MemoryNode]) -> list[Placed]:
+    """Where each was said; without an address what was said in no conversation that is still there."""
+    titles = _titles(owner, nodes)
+    return [Placed(node, *_place(node, titles)) for node in nodes]
+
+
+def _titles(owner: AbstractBaseUser, nodes: Iterable[MemoryNode]) -> dict[UUID, str]:
+    sessions = Session.objects.for_owner(owner).filter(pk__in={node.session_id for node in nodes})
+    return dict(sessions.values_list("pk", "title"))
+
+
 def _place(node: MemoryNode, titles: dict[UUID, str]) -> tuple[str, str]:
     if node.session_id is None or node.session_id not in titles:
+        if node.node_type == MemoryNode.NodeType.KNOWLEDGE:
+            return "What you asked me to keep", f"{reverse('kept')}#kept-{node.pk}"
         return "An earlier talk" if node.node_type == MemoryNode.NodeType.CONVERSATION else node.label, ""
     href = reverse("session", args=[node.session_id])
     if node.turn_index is not None:

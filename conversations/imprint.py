@@ -16,6 +16,7 @@ from safety.directives import wellbeing_directive
 PROMPTS = Path(__file__).resolve().parent / "prompts"
 BEGIN_MEMORY, END_MEMORY = "BEGIN MEMORY", "END MEMORY"
 GUIDANCE = "Guidance for this message: "
+PINNED_SHARE = 0.15  # of the prompt's room; a person may pin more than a prompt can hold
 LONGEST_PASSAGE = 1200  # characters of each side of a remembered exchange
 
 
@@ -35,10 +36,10 @@ class Passage:
 
     @property
     def link(self) -> str:
-        """The address of the turn's page, empty for what belongs to no session here."""
-        return (
-            f"/sessions/{self.session_id}/#turn-{self.turn_index}" if self.session_id and self.is_here else ""
-        )
+        """The address of the turn's page; of the page of what is kept for a fact that was said in none of those here."""
+        if self.session_id and self.is_here:
+            return f"/sessions/{self.session_id}/#turn-{self.turn_index}"
+        return f"/kept/#kept-{self.node_id}" if self.why == "kept" else ""
 
     def as_line(self, tz: ZoneInfo) -> str:
         """One JSON line; what could end the line or open a tag is escaped."""
@@ -46,7 +47,7 @@ class Passage:
             "date": self.occurred_at.astimezone(tz).strftime("%Y-%m-%d %H:%M"),
             "link": self.link,
             "title": self.title,
-            "person": self.q[:LONGEST_PASSAGE],
+            "kept" if self.why == "kept" else "person": self.q[:LONGEST_PASSAGE],
             "neuron": self.a[:LONGEST_PASSAGE],
         }
         return json_line({key: value for key, value in record.items() if value})
@@ -92,6 +93,7 @@ def system_prompt(
     tz: ZoneInfo,
     intent: dict[str, Any] | None = None,
     passages: Sequence[Passage] = (),
+    kept: Sequence[dict[str, str]] = (),
     guidance: str = "",
     task: str = "",
 ) -> str:
@@ -116,9 +118,9 @@ def system_prompt(
         parts.append(_template(task))
     if guidance:
         parts.append(GUIDANCE + " ".join(guidance.split()))
-    if intent or passages:
+    if intent or passages or kept:
         head = json_line(intent or {"intent": "none"})
-        lines = [passage.as_line(tz) for passage in passages]
+        lines = [*(json_line(fact) for fact in kept), *(passage.as_line(tz) for passage in passages)]
         parts.append("\n".join([BEGIN_MEMORY, head, *lines, END_MEMORY]))
     return "\n\n".join(parts)
 
@@ -153,9 +155,11 @@ def prepare(
     budget: int,
     now: datetime,
     tz: ZoneInfo,
+    kept: Sequence[dict[str, str]] = (),
     guidance: str = "",
 ) -> Draft:
-    """Fit the prompt into `budget` tokens: the message whole, passages first come, the newest turns of the thread.
+    """Fit the prompt into `budget` tokens: the message whole, what is pinned (`kept`) up to a part of the room,
+    passages first come, the newest turns of the thread.
 
     What does not fit falls out of the prompt, never out of memory. A message that alone is over the budget is
     still sent whole, under the bare system prompt: no passage and no earlier turn goes with it, and it is the
@@ -165,15 +169,18 @@ def prepare(
         imprint=imprint, soft_bell=soft_bell, now=now, tz=tz, intent=intent, guidance=guidance
     )
     left = budget - tokens(bare) - tokens(message)
+    pinned = [tokens(json_line(fact)) for fact in kept]
+    kept = [kept[at] for at in fitting(pinned, left * PINNED_SHARE)]
+    left -= sum(pinned[: len(kept)])
     # A look-up is answered from memory, so memory may take most of the room; else the thread has the larger share.
-    look_up = intent is not None and intent["intent"] != "none"
+    look_up = intent is not None and intent["intent"] not in ("none", "remember")
     costs = [tokens(passage.as_line(tz)) for passage in passages]
     evenly = intent is not None and intent["intent"] == "this_conversation"
     chosen = fitting(costs, left * (0.8 if look_up else 0.4), evenly=evenly)
-    kept = [passages[at] for at in chosen]
+    shown = [passages[at] for at in chosen]
     left -= sum(costs[at] for at in chosen)
-    if intent is not None and look_up and len(kept) < len(passages):
-        intent = intent | {"left_out": len(passages) - len(kept)}
+    if intent is not None and look_up and len(shown) < len(passages):
+        intent = intent | {"left_out": len(passages) - len(shown)}
     thread: list[tuple[str, str]] = []
     for q, a in reversed(history):
         cost = tokens(q) + tokens(a)
@@ -188,11 +195,12 @@ def prepare(
             now=now,
             tz=tz,
             intent=intent,
-            passages=kept,
+            passages=shown,
+            kept=kept,
             guidance=guidance,
         ),
         history=tuple(reversed(thread)),
         message=message,
         with_tools=with_tools,
-        passages=tuple(kept),
+        passages=tuple(shown),
     )

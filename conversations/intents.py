@@ -16,6 +16,7 @@ class Kind(StrEnum):
     THIS_CONVERSATION = "this_conversation"
     ABOUT = "about"
     THEMES = "themes"
+    REMEMBER = "remember"
     NONE = "none"
 
 
@@ -69,8 +70,64 @@ _WINDOWED = re.compile(
 )
 
 
+_ASKED = (
+    r"(?:^|(?<=[.!?\n])\s*)(?:(?:hey|hi|ok|okay|oh|so|and|also|neuron)\b[,!]?\s+){0,3}"
+    r"(?:please,?\s+|(?:could|can|would|will) you (?:please )?|i(?:'d| would) like you to |i want you to |i need you to "
+    r"|you (?:should|must) (?:also )?){0,2}"
+)
+_KEEP = r"(?:remember|memori[sz]e|keep in mind|bear in mind|take note|make a note|note|don['’]?t forget|do not forget|never forget)"
+# "remember that my sister's name is Ada"; not "remember that time we …", "remember when …", "remember to call".
+_KEEP_THAT = re.compile(
+    rf"{_ASKED}{_KEEP}(?:\s+this)?(?:\s*:\s*|,?\s+that\s+(?!(?:time|day|night|evening|one|thing|place|song|film|movie|book|guy|girl|man|woman|person|trip|we had)\b))"
+    r"(?P<fact>\S.*)",
+    re.I | re.S,
+)
+# "remember my birthday is on 3 May": whatever is said of somebody or something by a verb.
+_KEEP_PLAIN = re.compile(
+    rf"{_ASKED}(?:remember|don['’]?t forget|do not forget)\s+(?P<fact>(?:i|i['’]m|i['’]ve|my|our|we|the|his|her|their|he|she|they)\b[^?\n]*?"
+    r"\b(?:is|are|am|was|were|has|have|had|will|can|cannot|hates?|loves?|likes?|prefers?|lives?|works?|means?|\w+n['’]t|['’]m|['’]s)\b.*)",
+    re.I | re.S,
+)
+# "My sister's name is Ada. Please remember that."
+_KEEP_ABOVE = re.compile(
+    rf"^(?P<fact>.*\S[.!\n])\s*(?:please,?\s+)?{_KEEP} (?:that|this|it)(?: for me)?(?:,? please)?[.!\s]*$",
+    re.I | re.S,
+)
+_SENTENCE_END = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bProf)[.!](?=\s|$)|\n\s*\n"
+)
+LONGEST_ASKED = 4000
+
+
+def asked_to_keep(text: str) -> str:
+    """The person's own words that a message asks to have remembered, "" where it asks for nothing of the kind.
+
+    One sentence of it, or, after a colon, everything down to an empty line.
+    """
+    if len(text) > LONGEST_ASKED:
+        return ""
+    found = _KEEP_THAT.search(text) or _KEEP_PLAIN.search(text)
+    if found:
+        fact = found["fact"]
+        listed = text[found.start() : found.start("fact")].rstrip().endswith(":")
+        end = re.search(r"\n\s*\n", fact) if listed else _SENTENCE_END.search(fact)
+        fact = fact[: end.end()] if end else fact
+        fact = re.sub(r"[,;]?\s+please(?=[.!?]?\s*$)", "", fact, flags=re.I).strip()
+        # "Remember that I said so?" asks; "Can you remember that …?" tells.
+        asks = fact.endswith("?") and not re.match(
+            r"\W*(?:\w+\W+){0,2}?(?:can|could|will|would)\b", found[0], re.I
+        )
+        fact = fact.rstrip("? ") if fact.endswith("?") else fact
+        return "" if asks else fact[:1].upper() + fact[1:]
+    above = _KEEP_ABOVE.match(text)
+    return above["fact"].strip() if above and "?" not in above["fact"] else ""
+
+
 def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
     """The look-up a message asks for; Kind.NONE for ordinary talk. Messages over 600 characters are talk."""
+    kept = asked_to_keep(text)
+    if kept:
+        return Intent(Kind.REMEMBER, topic=kept)
     if len(text) > 600:
         return Intent(Kind.NONE)
     named = find_window(text, now=now, tz=tz)

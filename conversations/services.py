@@ -13,6 +13,7 @@ from django.utils import timezone
 import memory.services
 import safety.services
 from conversations.hints import hint_answer, hint_index
+from conversations.keeping import forget_in_what_was_drawn_on, keep_what_was_asked
 from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
 from conversations.stream import forget_streams
 from conversations.themes import kept
@@ -102,7 +103,7 @@ def set_mode(*, session: Session, mode: str) -> Session:
 
 
 def delete_session(*, session: Session) -> None:
-    """Forget a session for good: turns, answers, nodes, edges, the streams, its line in an import's report.
+    """Forget a session for good: turns, answers, nodes, edges, what was kept of it, the streams, its line in a report.
 
     Forks keep what was said in them. Bells stay for review, with their 80 characters.
     """
@@ -114,19 +115,10 @@ def delete_session(*, session: Session) -> None:
         memory.services.delete_session_nodes(owner=owner, session_id=session.pk)
         kept.mend(owner=owner)
         ImportedChat.objects.filter(session=session).update(title="", reason="deleted")
-        _forget_in_what_was_drawn_on(session)
+        forget_in_what_was_drawn_on(owner=owner, session_id=str(session.pk))
         session.delete()
         rewrite_history(owner=owner)
         transaction.on_commit(lambda: forget_streams(turn_ids))
-
-
-def _forget_in_what_was_drawn_on(session: Session) -> None:
-    """Take the session out of what other turns and answers say they drew on: its titles and snippets stand there."""
-    drew_on = [{"session_id": str(session.pk)}]
-    for model, whose in ((Turn, "owner_id"), (Attempt, "turn__owner_id")):
-        for row in model.objects.filter(**{whose: session.owner_id}, recalled__contains=drew_on):
-            row.recalled = [one for one in row.recalled if one.get("session_id") != str(session.pk)]
-            row.save(update_fields=["recalled"])
 
 
 def fork_session(*, session: Session, at_index: int) -> Session:
@@ -325,6 +317,7 @@ def settle_turn(
                 transaction.on_commit(
                     lambda: note(Happening.TURN_COMPLETED, owner_id=turn.owner_id), robust=True
                 )
+        keep_what_was_asked(turn=turn)
         following = Turn.objects.filter(
             session_id=turn.session_id, status=Turn.Status.PENDING, turn_index__gt=turn.turn_index
         ).order_by("turn_index")
@@ -398,6 +391,7 @@ def request_stop(*, turn: Turn) -> None:
         if waiting.update(status=Turn.Status.STOPPED, answered_at=timezone.now(), lease_until=None):
             turn.refresh_from_db()
             remember(turn=turn)
+            keep_what_was_asked(turn=turn)
             return
         Turn.objects.filter(pk=turn.pk, status=Turn.Status.ANSWERING).update(stop_requested=True)
 

@@ -25,6 +25,13 @@ NOTHING_YET = (
     "There is nothing to look back on yet. Talk with me, or bring your old chats along on the import page, "
     "and ask me again."
 )
+KEPT = (
+    "I will remember this: “{fact}”\n\nIt is among [what I keep for you](/kept/), where you can correct it, pin it "
+    "or have it forgotten."
+)
+KEPT_OUT = "This conversation is kept out of memory, so this is not kept either. Tell me in another one."
+MOST_PINNED = 50
+KEPT_TITLE = "what you asked me to keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,10 @@ def gather(
             found = found.occurred_between(intent.window.start, intent.window.end)
         passages = passages_of(list(found.newest_first()[:most_recent]), "recent")
         return Material(passages, head, None if passages else _nothing(owner, intent, tz))
+    if intent.kind == Kind.REMEMBER:
+        note = KEPT_OUT if session.temporary else KEPT.format(fact=intent.topic)
+        related = search(owner=owner, query=message, exclude=in_prompt, limit=4)
+        return Material(related, head | {"note": note})
     if intent.kind == Kind.ABOUT:
         passages = search(owner=owner, query=intent.topic, intent=intent, exclude=in_prompt)
         return Material(passages, head, None if passages else _not_found(owner, intent, tz))
@@ -83,7 +94,7 @@ def search(
     exclude: tuple[UUID, int] | None = None,
     limit: int = MOST_FOUND,
 ) -> tuple[Passage, ...]:
-    """The person's exchanges that recall is confident of, best first.
+    """The person's exchanges, and what they asked to have kept, that recall is confident of, best first.
 
     `exclude` is a session and the turn_index from which the prompt holds it anyway. The intent's window is a limit.
     """
@@ -94,14 +105,31 @@ def search(
         limit=limit * 2,  # both sides of an exchange may be hits
         since=window.start if window else None,
         until=window.end if window else None,
-        node_types=[MemoryNode.NodeType.CONVERSATION],
+        node_types=[MemoryNode.NodeType.CONVERSATION, MemoryNode.NodeType.KNOWLEDGE],
         except_from=exclude,
         in_context=False,
     )
-    found = list({hit.node.pk: hit.node for hit in hits if hit.confidence >= CONFIDENT}.values())[:limit]
+    # What was kept and the turn it was said in say the same; what was kept may since have been corrected.
+    places: dict[Any, MemoryNode] = {}
+    for hit in hits:
+        place = (hit.node.session_id, hit.node.turn_index) if hit.node.session_id else hit.node.pk
+        if hit.confidence >= CONFIDENT and (
+            place not in places or hit.node.node_type == MemoryNode.NodeType.KNOWLEDGE
+        ):
+            places[place] = hit.node
+    found = list(places.values())[:limit]
     if intent and intent.oldest_first:
         found.sort(key=lambda node: (node.occurred_at, node.pk))
     return passages_of(found, "recalled")
+
+
+def pinned_facts(*, owner: AbstractBaseUser, tz: ZoneInfo) -> list[dict[str, str]]:
+    """What the person pinned, newest first: it stands in every prompt, as far as there is room."""
+    pinned = MemoryNode.objects.for_owner(owner).knowledge().pinned().newest_first()[:MOST_PINNED]
+    return [
+        {"date": node.occurred_at.astimezone(tz).strftime("%Y-%m-%d"), "kept": node.content}
+        for node in pinned
+    ]
 
 
 def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
@@ -117,19 +145,21 @@ def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
             session_id=node.session_id,
             turn_index=node.turn_index,
             occurred_at=node.occurred_at,
-            title=titles.get(node.session_id) or ("" if _is_made(node.label) else node.label),
+            title=titles.get(node.session_id) or _title(node),
             q=told[node.pk][0] or node.content,
             a=told[node.pk][1],
-            why=why,
+            why="kept" if node.node_type == MemoryNode.NodeType.KNOWLEDGE else why,
             is_here=node.session_id in titles,
         )
         for node in nodes
     )
 
 
-def _is_made(label: str) -> bool:
-    """Whether the label is the one that every turn's node gets, which says nothing to a person."""
-    return label.startswith("chat:")
+            title=titles.get(node.session_id) or _title(node),
+            q=told[node.pk][0] or node.content,
+            a=told[node.pk][1],
+            why="kept" if node.node_type == MemoryNode.NodeType.KNOWLEDGE else why,
+            is_here=node.session_id in titles,
 
 
 def _of_turn(turn: Turn, session: Session) -> Passage:

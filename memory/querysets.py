@@ -41,6 +41,13 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
     def conversations(self) -> Self:
         return self.filter(node_type="Conversation")
 
+    def knowledge(self) -> Self:
+        """What the person asked to have kept."""
+        return self.filter(node_type="Knowledge")
+
+    def pinned(self) -> Self:
+        return self.filter(tags__contains=["pinned"])
+
     def in_session(self, session_id: UUID) -> Self:
         return self.filter(session_id=session_id)
 

@@ -4,6 +4,7 @@ from django.urls import path
 
 from conversations.api.export import Export
 from conversations.api.imports import ImportedChats, Imports, OneImport
+from conversations.api.kept import Facts, OneFact
 from conversations.api.search import Search
 from conversations.api.sessions import OneSession, Sessions
 from conversations.api.tokens import OneToken, Tokens
@@ -17,6 +18,8 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/stop", StopTurn.as_view()),
     path("turns/<uuid:turn_id>/retry", RetryTurn.as_view()),
     path("recent", Recent.as_view()),
+    path("knowledge", Facts.as_view()),
+    path("knowledge/<uuid:node_id>", OneFact.as_view()),
     path("memory/search", Search.as_view()),
     path("imports", Imports.as_view()),
     path("imports/<uuid:job_id>", OneImport.as_view()),

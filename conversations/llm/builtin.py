@@ -93,12 +93,14 @@ def read_memory(system: str) -> tuple[dict[str, Any], list[Exchange]]:
     start = len(lines) - 1 - lines[::-1].index(BEGIN_MEMORY)
     end = len(lines) - 1 - lines[::-1].index(END_MEMORY)
     head, *records = [json.loads(line) for line in lines[start + 1 : end]]
+    # What is pinned is for a model to know; it answers no look-up of its own.
+    records = [record for record in records if "kept" not in record or "link" in record]
     return head, [
         Exchange(
             day=datetime.strptime(record["date"], "%Y-%m-%d %H:%M").strftime("%-d %B %Y"),  # noqa: DTZ007 (a day only)
             link=record.get("link", ""),
             title=record.get("title", ""),
-            q=record.get("person", ""),
+            q=record.get("person") or record.get("kept", ""),
             a=record.get("neuron", ""),
         )
         for record in records

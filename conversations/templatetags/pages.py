@@ -105,6 +105,8 @@ def _chip(item: dict[str, Any]) -> Chip:
         if index is not None:
             href += f"?at={index}#turn-{index}"
     why = item.get("why") or ""
+    if not href and why == "kept":
+        href = f"{reverse('kept')}#kept-{item.get('node_id')}"
     return Chip(
         at=parse_datetime(item.get("occurred_at") or ""),
         title=item.get("title") or item.get("snippet", "")[:60] or "an earlier talk",

@@ -1,10 +1,11 @@
-"""Saying something and having it answered at once, as web and worker do together."""
+"""Saying something and having it answered and indexed at once, as web and worker do together."""
 
 import uuid
 from datetime import datetime
 
 from conversations import cycle, services
 from conversations.models import Session, Turn
+from memory.indexing import index_pending
 
 
 def say(session: Session, text: str) -> Turn:
@@ -13,6 +14,7 @@ def say(session: Session, text: str) -> Turn:
     assert received.turn is not None
     cycle.answer(received.turn.pk)
     received.turn.refresh_from_db()
+    index_pending()
     return received.turn
 
 
@@ -27,4 +29,5 @@ def talked(session: Session, *exchanges: tuple[str, str], at: datetime | None = 
         assert claimed is not None
         services.settle_turn(turn=claimed, status=Turn.Status.COMPLETE, text=a)
         turns.append(claimed)
+    index_pending()
     return turns

@@ -1,0 +1,50 @@
+"""What a person writes on the page of what is kept: screened like any message before anything is done with it."""
+
+from uuid import uuid4
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from conversations import cycle, keeping
+from memory.models import MemoryNode
+from safety.directives import safe_mode_refusal
+from safety.normalise import replace_unstorable
+from safety.resources import for_country
+from safety.screening import Action
+
+
+class NotKept(Exception):
+    """What was written rang a hard bell, or could not be screened: nothing of it is kept, and this is the answer."""
+
+    def __init__(self, received: cycle.Received) -> None:
+        super().__init__(received.reply)
+        self.received = received
+
+
+def keep(*, owner: AbstractBaseUser, words: str, country: str) -> MemoryNode:
+    """Raises NotKept, and NothingToKeep for words that are none or too many."""
+    return keeping.keep_words(owner=owner, words=_screened(owner, words, country))
+
+
+def correct(*, owner: AbstractBaseUser, node: MemoryNode, words: str, country: str) -> MemoryNode:
+    """Raises NotKept, and NothingToKeep for words that are none or too many; the fact then stays as it was."""
+    return keeping.correct(owner=owner, node=node, words=_screened(owner, words, country))
+
+
+def _screened(owner: AbstractBaseUser, words: str, country: str) -> str:
+    words = replace_unstorable(words)
+    screening = cycle.screen(owner.pk, words)
+    if screening is None:
+        raise NotKept(cycle.Received(reply=safe_mode_refusal(), resources=for_country(country), refused=True))
+    if screening.action == Action.HARD_BELL:
+        raise NotKept(
+            cycle.hard_bell(
+                owner_id=owner.pk,
+                session_id=None,
+                after_index=-1,
+                client_key=uuid4().hex,
+                text=words,
+                screening=screening,
+                resources=for_country(country),
+            )
+        )
+    return words
