@@ -7,8 +7,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from conversations import cycle, keeping
 from memory.models import MemoryNode
 from safety.directives import safe_mode_refusal
+from safety.help_lines import for_country
 from safety.normalise import replace_unstorable
-from safety.resources import for_country
 from safety.screening import Action
 
 

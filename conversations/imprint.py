@@ -36,7 +36,7 @@ class Passage:
 
     @property
     def link(self) -> str:
-        """The address of the turn's page; of the page of what is kept for a fact that was said in none of those here."""
+        """The address of the turn's page; of the page of what is kept for a fact that was said in none here."""
         if self.session_id and self.is_here:
             return f"/sessions/{self.session_id}/#turn-{self.turn_index}"
         return f"/kept/#kept-{self.node_id}" if self.why == "kept" else ""

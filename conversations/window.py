@@ -155,11 +155,11 @@ def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
     )
 
 
-            title=titles.get(node.session_id) or _title(node),
-            q=told[node.pk][0] or node.content,
-            a=told[node.pk][1],
-            why="kept" if node.node_type == MemoryNode.NodeType.KNOWLEDGE else why,
-            is_here=node.session_id in titles,
+def _title(node: MemoryNode) -> str:
+    if node.node_type == MemoryNode.NodeType.KNOWLEDGE:
+        return KEPT_TITLE
+    # The label that every turn's node gets says nothing to a person.
+    return "" if node.label.startswith("chat:") else node.label
 
 
 def _of_turn(turn: Turn, session: Session) -> Passage:

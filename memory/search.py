@@ -8,14 +8,15 @@ from enum import StrEnum
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import numpy as np
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Length
 from django.utils import timezone
 
 from memory.models import MemoryNode
 from memory.recall_models import OwnerTerm, Utterance
-from memory.retrieval import CONFIDENT, recall, text
+from memory.retrieval import CONFIDENT, lexical, recall, text
 from memory.retrieval.question import MOST_CHARACTERS, Question, Term, read
 from memory.retrieval.snippets import Marks, cut, said
 from memory.retrieval.utterances import ASSISTANT, key, utterances_of
@@ -25,6 +26,8 @@ MOST_FOUND = 100
 MOST_AROUND = 160
 # Where nothing is surely meant, so many of the nearest are shown, and said to be no more than that.
 MOST_UNSURE = 5
+# Of a word that is in more messages than this, the ones indexed last are looked at.
+MOST_LOOKED_AT = 5000
 # A part of a word stands for the owner's words that hold it, the shortest of them.
 MOST_PART_WORDS = 20
 # Of so many, the most that recall gives, the nearest in meaning are taken.
@@ -170,26 +173,42 @@ def _by_words(owner: AbstractBaseUser, asked: Question, limits: Limits, *, limit
     terms = _held(owner, asked)
     if terms is None:
         return []
-    utterances = _limited(Utterance.objects.filter(owner_id=owner.pk), limits)
-    rarest, *others = sorted(terms, key=lambda one: one.chunks)
-    utterances = utterances.filter(terms__overlap=rarest.keys)
-    for one in others:
-        # In the same turn, whoever said it.
-        utterances = utterances.filter(
-            Exists(
-                Utterance.objects.filter(node=OuterRef("node"), owner_id=owner.pk, terms__overlap=one.keys)
-            )
-        )
+    nodes = MemoryNode.objects.for_owner(owner).recallable().filter(pk__in=_holding_all(owner, terms))
+    nodes = nodes.occurred_between(limits.since, limits.until)
+    if limits.node_types:
+        nodes = nodes.of_type(*limits.node_types)
+    if limits.session_id is not None:
+        nodes = nodes.in_session(limits.session_id)
     phrases = _phrases(asked.text)
     for phrase in phrases:
-        utterances = utterances.filter(node__content__iregex=phrase.pattern)
-    ids = list(
-        utterances.order_by("-occurred_at", "-position", "-id").values_list("node", flat=True)[: 2 * limit]
-    )
-    nodes = MemoryNode.objects.for_owner(owner).recallable().in_bulk(ids)
+        nodes = nodes.filter(content__iregex=phrase.pattern)
     # Without words near them in meaning: only what was looked for is marked.
     exactly = replace(asked, terms=tuple(one.term for one in terms))
-    return [_shown(nodes[pk], exactly, phrases) for pk in dict.fromkeys(ids) if pk in nodes]
+    return [
+        _shown(node, exactly, phrases)
+        for node in nodes.order_by("-occurred_at", "-turn_index", "-id")[:limit]
+    ]
+
+
+def _holding_all(owner: AbstractBaseUser, terms: "list[_Held]") -> set[UUID]:
+    """The nodes that hold every word, whoever said it in them; of very many those indexed last."""
+    ways = [
+        lexical.Way(number, place, 1.0, held.chunks)
+        for place, held in enumerate(terms)
+        for number in held.keys
+    ]
+    standing = lexical.postings(owner.pk, ways)
+    term = np.array([way.term for way in ways])[standing.way]
+    utterances: list[set[int]] = [
+        set(standing.utterance[term == place].tolist()) for place in range(len(terms))
+    ]
+    rarest = sorted(min(utterances, key=len))[-MOST_LOOKED_AT:]
+    of_nodes = Utterance.objects.filter(owner_id=owner.pk, pk__in=rarest).values("node")
+    spoken = list(Utterance.objects.filter(owner_id=owner.pk, node__in=of_nodes).values_list("pk", "node_id"))
+    nodes = {node for _, node in spoken}
+    for some in utterances:
+        nodes &= {node for pk, node in spoken if pk in some}
+    return nodes
 
 
 @dataclass(frozen=True)
@@ -221,18 +240,6 @@ def _held(owner: AbstractBaseUser, asked: Question) -> list[_Held] | None:
             return None
         held.append(_Held(Term(word, tuple((stem, 1.0) for stem in whole)), list(whole.values()), count))
     return held
-
-
-def _limited(utterances: "QuerySet[Utterance]", limits: Limits) -> "QuerySet[Utterance]":
-    if limits.since is not None:
-        utterances = utterances.filter(occurred_at__gte=limits.since)
-    if limits.until is not None:
-        utterances = utterances.filter(occurred_at__lt=limits.until)
-    if limits.node_types:
-        utterances = utterances.filter(node_type__in=limits.node_types)
-    if limits.session_id is not None:
-        utterances = utterances.filter(session_id=limits.session_id)
-    return utterances
 
 
 def _phrases(query: str) -> list[re.Pattern[str]]:
