@@ -45,6 +45,7 @@ def _screened(owner: AbstractBaseUser, words: str, country: str) -> str:
                 text=words,
                 screening=screening,
                 resources=for_country(country),
+                mirrored=True,
             )
         )
     return words

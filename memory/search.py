@@ -202,8 +202,9 @@ def _holding_all(owner: AbstractBaseUser, terms: "list[_Held]") -> set[UUID]:
     utterances: list[set[int]] = [
         set(standing.utterance[term == place].tolist()) for place in range(len(terms))
     ]
-    rarest = sorted(min(utterances, key=len))[-MOST_LOOKED_AT:]
-    of_nodes = Utterance.objects.filter(owner_id=owner.pk, pk__in=rarest).values("node")
+    rarest = min(utterances, key=len)
+    newest = sorted(rarest)[-MOST_LOOKED_AT:]
+    of_nodes = Utterance.objects.filter(owner_id=owner.pk, pk__in=newest).values("node")
     spoken = list(Utterance.objects.filter(owner_id=owner.pk, node__in=of_nodes).values_list("pk", "node_id"))
     nodes = {node for _, node in spoken}
     for some in utterances:
