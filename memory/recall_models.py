@@ -53,7 +53,10 @@ class Utterance(models.Model):
 
 
 class UnitVector(models.Model):
-    """The meaning of an utterance (unit 0) or of one part of it (1, 2 …), in one model's space."""
+    """The meaning of an utterance (unit 0) or of one part of it (1, 2 …), in one model's space.
+
+    The database keeps a column more, `bits`: the signs of the embedding, in an index with the owner (`vector_bits`).
+    """
 
     id = models.BigAutoField(primary_key=True)
     owner = models.ForeignKey(
@@ -69,10 +72,6 @@ class UnitVector(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["utterance", "model", "unit"], name="one_vector_of_a_unit"),
-        ]
-        indexes = [
-            # The exact scan over one owner's messages.
-            models.Index(fields=["owner", "model"], condition=Q(unit=0), name="vector_of_owner"),
         ]
 
     def __str__(self) -> str:

@@ -2,39 +2,51 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Q
 from numpy.typing import NDArray
 
 from memory import embedding
-from memory.recall_models import Utterance
 from memory.retrieval.lexical import Filters
+
+Vector = NDArray[np.float32]  # (dimensions,)
+Vectors = NDArray[np.float32]  # (n, dimensions)
 
 logger = logging.getLogger(__name__)
 
 # A person waits for the answer: past this, words alone must do.
 QUERY_TIMEOUT_S = 3.0
+# Vectors compared exactly for each one wanted.
+FIRST_LOOK = 8
 LEFT_OUT = " AND v.utterance_id <> ALL(%s::bigint[])"
 
 
 def searchable_model(owner_id: int) -> str:
-    """The model whose vectors this owner's memory can be ranked by, "" for none.
+    """The model whose vectors this owner's memory can be ranked by.
 
     The configured one, unless another still made some of the vectors: then that one, which all older utterances
     have, until the last is embedded anew. Two models are never mixed.
     """
+    return indexed(owner_id)[2]
+
+
+def indexed(owner_id: int) -> tuple[int, bool, str]:
+    """How many chunks the owner's index holds, whether its vectors are in the HNSW index, and `searchable_model`."""
     current = embedding.model_name()
-    # Two ranges of the index on (owner, embedded_with), both empty nearly always.
-    older = (
-        Utterance.objects.filter(owner_id=owner_id)
-        .filter(Q(embedded_with__gt=current) | Q(embedded_with__gt="", embedded_with__lt=current))
-        .values_list("embedded_with", flat=True)[:1]
-    )
-    return next(iter(older), current)
+    with connection.cursor() as cursor:
+        # Two ranges of the index on (owner, embedded_with), both empty nearly always.
+        cursor.execute(
+            "SELECT chunks, approximate, coalesce("
+            " (SELECT embedded_with FROM memory_utterance"
+            " WHERE owner_id = %s AND embedded_with > '' AND embedded_with < %s LIMIT 1),"
+            " (SELECT embedded_with FROM memory_utterance WHERE owner_id = %s AND embedded_with > %s LIMIT 1))"
+            " FROM memory_ownerindex WHERE owner_id = %s",
+            [owner_id, current, owner_id, current, owner_id],
+        )
+        chunks, approximate, older = cursor.fetchone() or (0, False, None)
+    return chunks, approximate, older or current
 
 
 def embed_query(query: str, model: str) -> NDArray[np.float32] | None:
@@ -58,16 +70,28 @@ def candidates(
     *,
     approximate: bool,
 ) -> list[int]:
-    """Ids of the utterances nearest to the query as wholes."""
+    """Ids of the utterances nearest to the query as wholes.
+
+    A first look compares signs (the Hamming distance of the binary quantisation), and the best of it are compared
+    exactly: of the 40 nearest of 20,000 this finds 37 to 38.
+    """
     if approximate and model == embedding.PACKAGED_MODEL:
         return _nearest_approximately(owner_id, vector, filters, limit)
-    near = "v.embedding <#> %s::halfvec"
-    return _ids(
-        "SELECT v.utterance_id FROM memory_unitvector v"
-        + _joined(filters)
-        + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql}{LEFT_OUT} ORDER BY {near} LIMIT %s",
-        [owner_id, model, *filters.values, list(filters.left_out), as_literal(vector), limit],
-    )
+    literal = as_literal(vector)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH near AS MATERIALIZED (SELECT v.utterance_id FROM memory_unitvector v"
+            + _joined(filters)
+            + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql}{LEFT_OUT}"
+            " ORDER BY bit_count(v.bits # binary_quantize(%s::halfvec)) LIMIT %s)"
+            " SELECT v.utterance_id FROM near JOIN memory_unitvector v USING (utterance_id)"
+            " WHERE v.model = %s AND v.unit = 0 ORDER BY v.embedding <#> %s::halfvec LIMIT %s",
+            [
+                *(owner_id, model, *filters.values, list(filters.left_out), literal, FIRST_LOOK * limit),
+                *(model, literal, limit),
+            ],
+        )
+        return [row[0] for row in cursor.fetchall()]
 
 
 def _nearest_approximately(
@@ -91,12 +115,6 @@ def _nearest_approximately(
 
 def _joined(filters: Filters) -> str:
     return " JOIN memory_utterance u ON u.id = v.utterance_id" if filters.sql else ""
-
-
-def _ids(sql: str, values: list[Any]) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        return [row[0] for row in cursor.fetchall()]
 
 
 def nearness(

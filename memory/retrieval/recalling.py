@@ -12,7 +12,6 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from memory.models import MemoryNode
-from memory.recall_models import OwnerIndex
 from memory.retrieval import dense, fusion, lexical, question, snippets, thread
 from memory.retrieval.fusion import Floats, Scene, Weights
 from memory.retrieval.lexical import Filters, Way
@@ -21,7 +20,7 @@ from memory.retrieval.thread import Row
 from memory.retrieval.utterances import PERSON, SPEAKER, key
 
 MOST_HITS = 100
-CANDIDATES = 60
+CANDIDATES = 40
 MOST_COMPARED = 300
 # A recap wants the whole of a theme: this many times as many hits, from all over its time.
 RECAP_WIDER = 3
@@ -99,24 +98,25 @@ def recall(
     )
     left_out = thread.ids_from(owner.pk, *except_from) if except_from else ()
     filters = Filters(since, until, tuple(node_types or ()), session_id, left_out)
-    ranked, rows = rank(owner.pk, asked, filters, weights=Weights())
+    ranked, rows = rank(
+        owner.pk, asked, filters, weights=Weights(), most=MOST_COMPARED if asked.recap else limit
+    )
     if asked.recap:
         chosen = _spread(ranked, limit * RECAP_WIDER)
     else:
-        chosen = ranked[:limit]
+        chosen = ranked
     return _as_hits(owner, chosen, rows, asked, in_context=in_context)
 
 
 def rank(
-    owner_id: int, asked: Question, filters: Filters, *, weights: Weights
+    owner_id: int, asked: Question, filters: Filters, *, weights: Weights, most: int
 ) -> tuple[list[Scored], list[Row]]:
-    """Every candidate by falling score, ties to the newer, and the rows around them in thread order."""
-    index = OwnerIndex.objects.filter(pk=owner_id).first()
-    if index is None or not asked.words:
+    """The best candidates by falling score, ties to the newer, and the rows around all of them in thread order."""
+    chunks, approximate, model = dense.indexed(owner_id)
+    if not chunks or not asked.words:
         return [], []
-    ways, term_weights = _ways(owner_id, asked, index.chunks)
+    ways, term_weights = _ways(owner_id, asked, chunks)
     affordable = lexical.affordable(ways)
-    model = dense.searchable_model(owner_id)
     vector = dense.embed_query(asked.text, model) if weights.dense or weights.hub else None
     core = set()
     standing = lexical.postings(owner_id, affordable)
@@ -124,9 +124,7 @@ def rank(
         allowed = lexical.passing(owner_id, standing, filters)
         core |= set(lexical.candidates(standing, affordable, term_weights.tolist(), CANDIDATES, allowed))
     if vector is not None:
-        core |= set(
-            dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=index.approximate)
-        )
+        core |= set(dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=approximate))
     if not core:
         return [], []
     rows = thread.around(owner_id, sorted(core))
@@ -148,11 +146,11 @@ def rank(
     if vector is not None and weights.hub:
         parts["alike"][chosen] = -weights.hub * _hubness(owner_id, [rows[i].id for i in chosen], model)
         scores = scores + parts["alike"]
+    best = sorted(chosen.tolist(), key=lambda i: (-scores[i], -rows[i].occurred_at, -rows[i].id))[:most]
     ranked = [
         Scored(rows[i], float(scores[i]), {name: float(part[i]) for name, part in parts.items()})
-        for i in chosen
+        for i in best
     ]
-    ranked.sort(key=lambda one: (-one.score, -one.row.occurred_at, -one.row.id))
     return ranked, rows
 
 
@@ -179,14 +177,16 @@ def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Float
 def _scene(
     rows: list[Row], numbers: NDArray[np.int64], asked: Question, ways: list[Way], term_weights: Floats
 ) -> Scene:
-    chunks = np.array([row.chunks for row in rows], dtype=np.int64)
+    columns = thread.columns(rows)
+    chunks = np.array(columns.chunks, dtype=np.int64)
+    role = np.array(columns.role)
     presence = np.zeros((len(term_weights), int(chunks.sum())))
     _fill(presence, rows, ways)
     names = {row.speaker.split()[0].lower() for row in rows if row.role == SPEAKER}
     named = names & asked.words
     return Scene(
         session=numbers,
-        position=np.array([row.position for row in rows], dtype=np.int64),
+        position=np.array(columns.position, dtype=np.int64),
         chunk_of=np.repeat(np.arange(len(rows)), chunks),
         presence=presence,
         in_session=np.zeros((len(term_weights), int(numbers.max()) + 1)),
@@ -198,12 +198,12 @@ def _scene(
                 for row in rows
             ]
         ),
-        by_asker=np.array([asked.first_person and row.role == PERSON for row in rows]),
-        is_question=np.array([row.is_question for row in rows]),
-        between_people=np.array([row.role == SPEAKER for row in rows]),
-        has_time=np.array([row.has_time for row in rows]),
+        by_asker=(role == PERSON) & asked.first_person,
+        is_question=np.array(columns.is_question),
+        between_people=role == SPEAKER,
+        has_time=np.array(columns.has_time),
         date=_dates(rows, asked),
-        length=np.array([row.length for row in rows], dtype=np.int64),
+        length=np.array(columns.length, dtype=np.int64),
         chunks=chunks,
     )
 

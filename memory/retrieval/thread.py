@@ -1,7 +1,7 @@
 """The channel of the thread: candidates with the turns around them, in order, as the formula wants them."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -53,11 +53,15 @@ def around(owner_id: int, ids: Sequence[int]) -> list[Row]:
             f" UNION ALL SELECT {_COLUMNS}"
             " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS span (session_id, low, high)"
             " JOIN memory_utterance u ON u.owner_id = %s AND u.session_id = span.session_id"
-            " AND u.position BETWEEN span.low AND span.high",
+            " AND u.position BETWEEN span.low AND span.high ORDER BY session_id, position, id",
             [list(ids), owner_id, *spans, owner_id],
         )
-        rows = [Row._make(values) for values in cursor.fetchall()]
-    return sorted(rows, key=lambda row: (row.session_id or "", row.position, row.id))
+        return [Row._make(values) for values in cursor.fetchall()]
+
+
+def columns(rows: Sequence[Row]) -> Any:
+    """The rows turned: each field holds all rows' values."""
+    return Row._make(zip(*rows, strict=True))
 
 
 def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], list[int]]:
