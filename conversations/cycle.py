@@ -531,6 +531,7 @@ def _tool_sentence(name: str) -> str:
     return {
         "recent_conversations": "looking through your recent conversations…",
         "summarise_session": "reading the conversation again…",
+        "themes": "looking for what runs through it all…",
         "search_knowledge": "looking through what you asked me to keep…",
     }.get(name, "looking through what you told me…")
 

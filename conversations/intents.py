@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -17,17 +17,22 @@ class Kind(StrEnum):
     ABOUT = "about"
     THEMES = "themes"
     REMEMBER = "remember"
+    CHANGE = "change"
     NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A look-up: its kind, the window it names, what it is about, and whether the first time is asked for."""
+    """A look-up: its kind, the window it names, what it is about, and whether the first time is asked for.
+
+    `worries` narrows themes to what weighed on the person.
+    """
 
     kind: Kind
     window: Window | None = None
     topic: str = ""
     oldest_first: bool = False
+    worries: bool = False
 
 
 _TALK = r"(?:conversations?|chats?|talks?|discussions?|messages|sessions)"
@@ -42,6 +47,15 @@ _THEMES = re.compile(
     r"\bwhat (?:do|have) i (?:usually|mostly|always) (?:talk|talked) about\b|\bthemes across everything\b",
     re.I,
 )
+# "how has my view of work changed", "has my mood about the move shifted"
+_CHANGE = re.compile(
+    r"\b(?:how|have|has|did|in what way)\b[^.!?\n]{0,30}\bmy (?:view|opinion|mind|feelings?|thoughts?|thinking|attitude|mood|take|relationship)s?"
+    r"(?: (?:of|on|about|towards?|with|to|around) (?P<topic>[^?.!\n]{2,120}?))? (?:been )?(?:chang(?:ed|e|ing)|shift(?:ed|ing)?|develop(?:ed|ing)?|evolved?|moved on|grown)\b",
+    re.I,
+)
+_WORRIED = re.compile(r"\b(?:worr|anxious|afraid|troubl|weigh(?:ed|ing)? on|stress|on my mind)", re.I)
+# Over more than this, what was said is told by its themes.
+_LONG = timedelta(days=45)
 _RECENT = re.compile(
     rf"\b(?:recent|latest|last few|past few|previous|lately|recently)\b.{{0,40}}\b{_TALK}\b|\b{_TALK}\b.{{0,30}}\b(?:lately|recently|this week|last week)\b|"
     rf"\bwhat (?:did|have|were|was) {_WE_TALKED}\b.{{0,30}}\b(?:lately|recently|about\s*\??$)|\b{_SUMMARISE}.{{0,40}}\b(?:our|my) {_TALK}\b|"
@@ -135,8 +149,18 @@ def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
     window = named or find_window(text, now=now, tz=tz, loose=True)
     if _THIS.search(text):
         return Intent(Kind.THIS_CONVERSATION)
+    changed = _CHANGE.search(text)
+    if changed:
+        return Intent(Kind.CHANGE, window, _without(changed["topic"] or "", window).strip(" ,.'\""))
     if _THEMES.search(text):
         return Intent(Kind.THEMES, window)
+    if (
+        window is not None
+        and window.end - window.start > _LONG
+        and _WINDOWED.search(text)
+        and _WORRIED.search(text)
+    ):
+        return Intent(Kind.THEMES, window, worries=True)
     if _RECENT.search(text):
         return Intent(Kind.RECENT, window)
     about = _ABOUT.search(text)

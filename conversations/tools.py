@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from conversations import window
 from conversations.imprint import LONGEST_PASSAGE, Passage, fitting, tokens
 from conversations.models import Session, Turn
+from conversations.themes.asked import theme_asked_about, themes_asked_for, window_from_words
 from memory.models import MemoryNode
 from memory.search import By, Limits, search
 
@@ -47,6 +49,7 @@ class Toolbox:
             self.recall,
             self.search_knowledge,
             self.summarise_session,
+            self.themes,
         ]
 
     async def recent_conversations(self, limit: int = 20, since: str | None = None) -> list[Result] | Result:
@@ -103,6 +106,27 @@ class Toolbox:
             session_id: the id of one of this person's sessions.
         """
         return await sync_to_async(self._session)(session_id)
+
+    async def themes(self, window: str = "all", about: str = "") -> list[Result]:
+        """Themes across everything the person said, how they moved, and what was said of one over time.
+
+        Use it for themes, what keeps coming up, what was on their mind over months, how a view of theirs changed.
+
+        Args:
+            window: week, month, season (three months) or all.
+            about: one matter, to see how it went from the first time to the last; empty for all themes.
+        """
+        return await sync_to_async(self._themes)(window, about)
+
+    def _themes(self, within: str, about: str) -> list[Result]:
+        start, end = window_from_words(within, now=timezone.now())
+        if about:
+            asked = theme_asked_about(self.owner, about, start=start, end=end, tz=self.tz)
+        else:
+            asked = themes_asked_for(self.owner, start=start, end=end, tz=self.tz)
+        nodes = MemoryNode.objects.for_owner(self.owner).in_bulk(asked.node_ids)
+        self.used += window.passages_of(list(nodes.values()), "theme")
+        return self._fitted(asked.themes)
 
     def _recent(self, limit: int, since: str | None) -> list[Result] | Result:
         after: datetime | None = None

@@ -1,6 +1,7 @@
 """What memory has for a look-up: the passages, and a sentence to answer with where there are none."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ from django.utils.timezone import localtime
 from conversations.imprint import Passage
 from conversations.intents import Intent, Kind
 from conversations.models import Session, Turn
+from conversations.themes.asked import Asked, theme_asked_about, themes_asked_for
 from memory.models import MemoryNode
 from memory.retrieval import CONFIDENT, recall
 from memory.retrieval.utterances import exchange
@@ -21,6 +23,7 @@ MOST_RECENT_TURNS = 120
 MOST_FOUND = 12
 # The newest turns of the thread stand in the prompt as they were said; what was said before them is recalled.
 RECENT_TURNS = 30
+_NAMES_THEMES = re.compile(r"\bthemes?\b", re.I)
 NOTHING_YET = (
     "There is nothing to look back on yet. Talk with me, or bring your old chats along on the import page, "
     "and ask me again."
@@ -69,11 +72,23 @@ def gather(
         return Material(
             passages, head, None if passages else "Nothing has been said in this conversation yet."
         )
+    if intent.kind in (Kind.THEMES, Kind.CHANGE):
+        asked = _themes(owner, intent, tz)
+        if asked.themes:
+            found_nodes = MemoryNode.objects.for_owner(owner).in_bulk(asked.node_ids)
+            told = [found_nodes[pk] for pk in asked.node_ids if pk in found_nodes]
+            return Material(passages_of(told, "theme"), head | _worries(intent) | {"themes": asked.themes})
+        if intent.kind == Kind.CHANGE:
+            # No theme of its own: what was said about it, from the first time on.
+            intent = replace(intent, kind=Kind.ABOUT, oldest_first=True)
+            head |= {"intent": str(Kind.ABOUT), "order": "oldest first"}
     if intent.kind in (Kind.RECENT, Kind.THEMES):
         found = nodes
         if intent.window:
             found = found.occurred_between(intent.window.start, intent.window.end)
         passages = passages_of(list(found.newest_first()[:most_recent]), "recent")
+        if passages and _NAMES_THEMES.search(message):
+            head["themes"] = themes_asked_for(owner, recent=True, tz=tz).themes
         return Material(passages, head, None if passages else _nothing(owner, intent, tz))
     if intent.kind == Kind.REMEMBER:
         note = KEPT_OUT if session.temporary else KEPT.format(fact=intent.topic)
@@ -84,6 +99,17 @@ def gather(
         return Material(passages, head, None if passages else _not_found(owner, intent, tz))
     passages = search(owner=owner, query=message, intent=intent, exclude=in_prompt, limit=4)
     return Material(passages, head)
+
+
+def _themes(owner: AbstractBaseUser, intent: Intent, tz: ZoneInfo) -> Asked:
+    start, end = (intent.window.start, intent.window.end) if intent.window else (None, None)
+    if intent.kind == Kind.CHANGE:
+        return theme_asked_about(owner, intent.topic, start=start, end=end, tz=tz)
+    return themes_asked_for(owner, start=start, end=end, worries=intent.worries, tz=tz)
+
+
+def _worries(intent: Intent) -> dict[str, bool]:
+    return {"worries": True} if intent.worries else {}
 
 
 def search(

@@ -59,7 +59,9 @@ _FOR_THE_PERSON = re.compile(
     r"not alone|please|stay safe|safe (?:right )?now|i am (?:so |very |really )?(?:glad|sorry)|i'm (?:so |very |really )?(?:glad|sorry)|help)\b"
 )
 _QUOTED = re.compile(r'"[^"\n]{1,400}"')
-_TOOL_NAMES = "recent_conversations|search_memory|semantic_search|recall|search_knowledge|summarise_session"
+_TOOL_NAMES = (
+    "recent_conversations|search_memory|semantic_search|recall|search_knowledge|summarise_session|themes"
+)
 # A call that a model wrote out as text: a tag, a bare JSON object, or the call like a line of code.
 _TOOL_CALL = re.compile(
     rf"<(?P<tag>tool_call|function_call|tool_code|invoke)\b[^>]*>.*?(?:</(?P=tag)>|\Z)"

@@ -14,7 +14,8 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo
 
 from conversations.imprint import BEGIN_MEMORY, END_MEMORY, GUIDANCE, PROMPTS
-from conversations.llm import words
+from conversations.llm import builtin_themes, words
+from conversations.llm.builtin_themes import plain
 from safety.directives import wellbeing_directive
 
 NO_MODEL = (
@@ -72,11 +73,18 @@ def _look_up(head: dict[str, Any], exchanges: list[Exchange]) -> str:
     """What was asked of memory, or ""."""
     if head.get("note"):
         return str(head["note"])
+    themes = head.get("themes") or []
+    window = str(head.get("window", ""))
+    if themes and head.get("intent") == "change":
+        return builtin_themes.tell_change(themes[0])
+    if themes and head.get("intent") == "themes":
+        return builtin_themes.tell(themes, window=window, worries="worries" in head)
     if not exchanges:
         return ""
     match head.get("intent"):
         case "recent" | "themes":
-            return _digest(exchanges, head.get("window", ""))
+            parts = (builtin_themes.tell(themes), _digest(exchanges, window))
+            return "\n\n".join(part for part in parts if part)
         case "this_conversation":
             return _in_order(exchanges)
         case "about":
@@ -166,7 +174,7 @@ def _recurring(sessions: list[list[Exchange]], talk: words.Talk) -> list[str]:
         last = next(told for told, weights in zip(sessions, talk.weights, strict=True) if term in weights)
         at, _ = words.quote([f"{one.q}\n{one.a}" for one in last], [term])
         lines.append(
-            f"- **{_plain(talk.spelling[term])}**, in {talk.spread[term]} conversations, "
+            f"- **{plain(talk.spelling[term])}**, in {talk.spread[term]} conversations, "
             f"last on [{last[at].day}]({last[at].link})"
         )
     return lines
@@ -175,7 +183,7 @@ def _recurring(sessions: list[list[Exchange]], talk: words.Talk) -> list[str]:
 def _session_line(told: list[Exchange], about: list[str]) -> str:
     at, said = words.quote([one.q for one in told], about)
     line = f"- **{told[at].day}**: [{_name(told, about)}]({told[at].link})."
-    return f"{line} You said: “{_plain(said)}”" if said else line
+    return f"{line} You said: “{plain(said)}”" if said else line
 
 
 def _opening(sessions: list[list[Exchange]], window: str) -> str:
@@ -183,7 +191,7 @@ def _opening(sessions: list[list[Exchange]], window: str) -> str:
     first, newest = sessions[-1][0].day, sessions[0][-1].day
     between = f"on {newest}" if first == newest else f"between {first} and {newest}"
     conversations = "one conversation" if count == 1 else f"{count} conversations"
-    named = f" ({_plain(window)})" if window else ""
+    named = f" ({plain(window)})" if window else ""
     return f"This is what I remember, out of {conversations} {between}{named}, the newest first."
 
 
@@ -191,9 +199,9 @@ def _name(told: list[Exchange], about: Sequence[str] = ()) -> str:
     """The session by its title, unless that only repeats how it began: then by what was in it."""
     title, begun = told[0].title.rstrip("…. "), " ".join(told[0].q.split())
     if title and not begun.startswith(title) and not words.is_greeting(title):
-        return _plain(told[0].title)
+        return plain(told[0].title)
     name = _listed(list(about)) or title or _shortened(begun, 60) or "a conversation"
-    return _plain(name[0].upper() + name[1:])
+    return plain(name[0].upper() + name[1:])
 
 
 def _in_order(exchanges: list[Exchange]) -> str:
@@ -207,10 +215,10 @@ def _in_order(exchanges: list[Exchange]) -> str:
     number = "1 exchange" if len(told) == 1 else f"{len(told)} exchanges"
     parts = [f"This conversation so far, {number} in order:"]
     if about:
-        parts.append(f"It was about {_listed([f'**{_plain(term)}**' for term in about])}.")
+        parts.append(f"It was about {_listed([f'**{plain(term)}**' for term in about])}.")
     parts.append(
         "\n".join(
-            f"{number}. [{one.day}]({one.link}): “{_plain(_shortened(one.q, words.QUOTE_LENGTH))}”"
+            f"{number}. [{one.day}]({one.link}): “{plain(_shortened(one.q, words.QUOTE_LENGTH))}”"
             for number, one in enumerate(told, 1)
         )
     )
@@ -222,19 +230,14 @@ def _found(exchanges: list[Exchange], topic: str, *, oldest_first: bool) -> str:
     lines = []
     for one in exchanges[:MOST_QUOTES]:
         _, said = words.quote([one.q], wanted)
-        quoted = _plain(said or _shortened(one.q, words.QUOTE_LENGTH))
+        quoted = plain(said or _shortened(one.q, words.QUOTE_LENGTH))
         line = f"- **{one.day}**, [{_name([one])}]({one.link}): “{quoted}”"
         _, heard = words.quote([one.a], wanted)
         if set(words.keys(heard)) & set(wanted):
-            line += f" I answered: “{_plain(heard)}”"
+            line += f" I answered: “{plain(heard)}”"
         lines.append(line)
     order = "the earliest" if oldest_first else "the closest"
-    return f"What I find about {_plain(topic)}, {order} first:\n\n" + "\n".join(lines)
-
-
-def _plain(text: str) -> str:
-    """Text that stands in Markdown as it is."""
-    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
+    return f"What I find about {plain(topic)}, {order} first:\n\n" + "\n".join(lines)
 
 
 def _shortened(text: str, length: int) -> str:

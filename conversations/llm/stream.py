@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import stamina
@@ -40,7 +40,9 @@ from pydantic_ai.usage import UsageLimits
 
 from conversations.imprint import Draft
 from conversations.llm.providers import BUILT_IN, ModelSettingError, build, describe, http_client
-from conversations.tools import Toolbox
+
+if TYPE_CHECKING:
+    from conversations.tools import Toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +91,7 @@ class ModelFailure(Exception):
 
 
 async def stream(
-    draft: Draft, toolbox: Toolbox | None
+    draft: Draft, toolbox: "Toolbox | None"
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """The model's reply as it comes. Raises ModelFailure; closing or cancelling it closes the provider's socket.
 
@@ -123,7 +125,7 @@ async def stream(
 
 
 async def once(
-    draft: Draft, toolbox: Toolbox | None, silence: float, ends_at: float
+    draft: Draft, toolbox: "Toolbox | None", silence: float, ends_at: float
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
     """One exchange with the provider, over a client of its own."""
     try:
@@ -170,7 +172,7 @@ async def _alone(model: Model, draft: Draft) -> AsyncGenerator[Any, None]:
             yield event
 
 
-async def _with_tools(model: Model, draft: Draft, toolbox: Toolbox) -> AsyncGenerator[Any, None]:
+async def _with_tools(model: Model, draft: Draft, toolbox: "Toolbox") -> AsyncGenerator[Any, None]:
     agent: Agent[None, str] = Agent(
         model,
         instructions=draft.system,

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser
 from django.urls import reverse
 
-from conversations.models import Turn
+from conversations.models import Session, Turn
 from conversations.themes.kept import NAMELESS, themes_of
 from conversations.themes.moves import Move, Window, move_of
 from memory.models import MemoryEdge, MemoryNode
@@ -151,6 +151,7 @@ def spots_of(owner: AbstractBaseUser, nodes: Sequence[MemoryNode]) -> dict[UUID,
         .filter(action=Turn.Action.SOFT_BELL)
         .values_list("session_id", "turn_index")
     )
+    here = set(Session.objects.for_owner(owner).values_list("pk", flat=True))
     edges = MemoryEdge.objects.filter(
         owner_id=owner.pk, kind=MemoryEdge.Kind.SUMMARISES, source__in=nodes
     ).order_by("target__occurred_at", "target__turn_index", "target")
@@ -159,7 +160,10 @@ def spots_of(owner: AbstractBaseUser, nodes: Sequence[MemoryNode]) -> dict[UUID,
     )
     found: dict[UUID, list[Spot]] = {node.pk: [] for node in nodes}
     for source, target, at, session, index in rows.iterator(chunk_size=2000):
-        found[source].append(Spot(target, at, session, index, (session, index) in heavy))
+        # What came from another engram may name sessions that are not here.
+        found[source].append(
+            Spot(target, at, session if session in here else None, index, (session, index) in heavy)
+        )
     return found
 
 

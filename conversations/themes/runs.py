@@ -69,9 +69,27 @@ def start(*, owner: AbstractBaseUser, hint: bool = True) -> ThemeRun:
         return ThemeRun.objects.for_owner(owner).unfinished().get()
 
 
-def refresh(*, owner: AbstractBaseUser, stopping: threading.Event | None = None) -> bool:
+def refresh(
+    *, owner: AbstractBaseUser, stopping: threading.Event | None = None, with_model: bool = True
+) -> bool:
     """Look now, if there is anything new; False where another worker is looking already."""
-    return is_fresh(owner) or work(start(owner=owner, hint=False).pk, stopping=stopping)
+    if is_fresh(owner):
+        return True
+    return work(start(owner=owner, hint=False).pk, stopping=stopping, with_model=with_model)
+
+
+def have_at_hand(*, owner: AbstractBaseUser) -> None:
+    """For an answer that is waited for: without a model look now; with one answer from what there is, found without
+    it where there is nothing yet, and have it read meanwhile.
+    """
+    if is_fresh(owner):
+        return
+    if not llm.described().configured:
+        refresh(owner=owner)
+        return
+    if not kept.themes_of(owner).exists():
+        refresh(owner=owner, with_model=False)
+    start(owner=owner)
 
 
 def stop(*, run: ThemeRun) -> None:
@@ -96,13 +114,13 @@ def sweep() -> int:
     return swept
 
 
-def work(run_id: UUID, *, stopping: threading.Event | None = None) -> bool:
+def work(run_id: UUID, *, stopping: threading.Event | None = None, with_model: bool = True) -> bool:
     """Work the run off. False where another worker has it, or it is settled or gone."""
     run = _claim(run_id)
     if run is None:
         return False
     try:
-        _look(run, stopping or threading.Event())
+        _look(run, stopping or threading.Event(), with_model=with_model)
     except LeaseLost:
         logger.warning("looking for themes %s went on elsewhere", run_id)
         return False
@@ -151,12 +169,13 @@ def _settle(run: ThemeRun, state: str, error: str = "") -> None:
         raise LeaseLost
 
 
-def _look(run: ThemeRun, stopping: threading.Event) -> None:
+def _look(run: ThemeRun, stopping: threading.Event, *, with_model: bool) -> None:
     owner, error, found = run.owner, "", None
     make_searchable(owner, between=lambda: _step(run, stopping))
     read, told = fingerprint(owner), said_by(owner)
     description = llm.described()
-    if description.configured and told:
+    whole = with_model or not description.configured
+    if description.configured and with_model and told:
         notebook, model = _Notebook(owner), _Model(description.name)
         reader = Reader(
             model=model,
@@ -178,7 +197,7 @@ def _look(run: ThemeRun, stopping: threading.Event) -> None:
         found = _clustered(owner, told)
     with transaction.atomic():
         # The row is locked by this until the themes are in: a worker that lost the lease writes nothing.
-        _step(run, stopping, read="" if error else read)
+        _step(run, stopping, read=read if whole and not error else "")
         kept.keep(owner=owner, found=found)
         _settle(run, ThemeRun.State.DONE, error)
 
