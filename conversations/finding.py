@@ -8,12 +8,13 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.urls import reverse
 
-from conversations.models import Session
-from memory.models import MemoryNode
+from conversations.models import Session, Turn
+from memory.models import MemoryEdge, MemoryNode
 from memory.search import By, Found, Limits, search
 
 MOST_SESSIONS = 20
 MOST_TITLE_WORDS = 8
+MOST_ALIKE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,42 @@ def with_places(owner: AbstractBaseUser, nodes: Sequence[MemoryNode]) -> list[Pl
     """Where each was said; without an address what was said in no conversation that is still there."""
     titles = _titles(owner, nodes)
     return [Placed(node, *_place(node, titles)) for node in nodes]
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What a turn is connected with: turns on the same topic, the likest first; what it names; what was kept of it."""
+
+    alike: list[Placed]
+    names: list[str]
+    facts: list[Placed]
+
+
+def connected_with(turn: Turn) -> Connected:
+    """Nothing for a turn that is not remembered, or not connected yet."""
+    owner = turn.owner
+    of_turn = MemoryNode.objects.for_owner(owner).filter(
+        session_id=turn.session_id, turn_index=turn.turn_index
+    )
+    node = of_turn.conversations().first()
+    if node is None:
+        return Connected([], [], [])
+    shown = MemoryNode.objects.for_owner(owner).recallable()
+    topic = MemoryEdge.objects.filter(kind=MemoryEdge.Kind.SAME_TOPIC).order_by("-weight", "id")
+    earlier = topic.filter(source=node).values_list("target", flat=True)[:MOST_ALIKE]
+    later = topic.filter(target=node).values_list("source", flat=True)[:MOST_ALIKE]
+    ids = list(dict.fromkeys([*earlier, *later]))
+    alike = shown.in_bulk(ids)
+    names = (
+        MemoryNode.objects.for_owner(owner)
+        .of_type(MemoryNode.NodeType.ENTITY)
+        .filter(edges_in__source=node, edges_in__kind=MemoryEdge.Kind.MENTIONS)
+    )
+    return Connected(
+        alike=with_places(owner, [alike[pk] for pk in ids if pk in alike]),
+        names=sorted(names.values_list("label", flat=True), key=str.lower),
+        facts=with_places(owner, list(of_turn.knowledge().newest_first())),
+    )
 
 
 def _titles(owner: AbstractBaseUser, nodes: Iterable[MemoryNode]) -> dict[UUID, str]:

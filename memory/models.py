@@ -64,6 +64,8 @@ class MemoryNode(models.Model):
 
     # Below `version` until recall has read this state of the node.
     indexed_version = models.PositiveIntegerField(default=0, editable=False)
+    # Below `version` until the edges of this state of the node are made; of turns alone.
+    connected_version = models.PositiveIntegerField(default=0, editable=False)
 
     hold = models.PositiveSmallIntegerField(choices=Hold.choices, default=Hold.NONE, editable=False)
     changed_in = TransactionId()
@@ -100,6 +102,12 @@ class MemoryNode(models.Model):
                 fields=["created_at"],
                 condition=Q(indexed_version__lt=models.F("version")),
                 name="node_unindexed",
+            ),
+            # connect_pending(): turns whose edges are yet to be made.
+            models.Index(
+                fields=["created_at"],
+                condition=Q(node_type="Conversation", connected_version__lt=models.F("version")),
+                name="node_unconnected",
             ),
             # held(): what came in and waits for screening; empty nearly always.
             models.Index(fields=["created_at"], condition=Q(hold=1), name="node_unscreened"),

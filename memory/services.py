@@ -8,13 +8,14 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from memory.engram.background import hint_mirror
 from memory.engram.owner import engram_owner_id
 from memory.models import MemoryEdge, MemoryNode, MirrorJob, Tombstone
+from memory.recall_models import OwnerIndex
 
 
 def remember_turn(
@@ -154,6 +155,9 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored:
             .order_by("pk")
             .select_for_update()
         )
+        # Behind the nodes, as whoever connects takes it: what stands on them alone stays so until it is gone.
+        OwnerIndex.objects.select_for_update().filter(pk=owner.pk).first()
+        nodes += standing_on(owner, [node.pk for node in nodes])
         now = timezone.now()
         Tombstone.objects.bulk_create(
             [
@@ -179,6 +183,22 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored:
         MemoryNode.objects.filter(pk__in=[node.pk for node in nodes]).delete()
         _withdraw(owner, touched)
     return len(nodes)
+
+
+def standing_on(owner: AbstractBaseUser, node_ids: list[UUID]) -> list[MemoryNode]:
+    """Names that these mention, and facts that these support, and that nothing else does: they go with them."""
+    kinds = [MemoryEdge.Kind.MENTIONS, MemoryEdge.Kind.SUPPORTS]
+    edges = MemoryEdge.objects.filter(kind__in=kinds)
+    by_others = edges.filter(target=OuterRef("pk")).exclude(source__in=node_ids)
+    by_these = edges.filter(source__in=node_ids).exclude(target__in=node_ids)
+    return list(
+        MemoryNode.objects.owned_by(owner)
+        .of_type(MemoryNode.NodeType.ENTITY, MemoryNode.NodeType.KNOWLEDGE)
+        .filter(pk__in=by_these.values("target"))
+        .filter(~Exists(by_others))
+        .order_by("pk")
+        .select_for_update()
+    )
 
 
 def summaries_of(node_ids: Iterable[UUID]) -> list[UUID]:

@@ -6,7 +6,7 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from memory import indexing
+from memory import connections, indexing
 from memory.engram import mirror as mirroring
 from memory.engram import outbox, screening, sync
 
@@ -14,11 +14,13 @@ from memory.engram import outbox, screening, sync
 @shared_task(ignore_result=True)
 def index_nodes(node_ids: list[str]) -> None:
     indexing.index_nodes(node_ids=[UUID(node_id) for node_id in node_ids])
+    connections.connect_pending()
 
 
 @shared_task(ignore_result=True)
 def sweep_unindexed() -> None:
     indexing.index_pending()
+    connections.connect_pending()
 
 
 @shared_task(ignore_result=True)

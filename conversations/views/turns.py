@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from conversations import cycle, services
 from conversations.access import PersonRequest, person_required, session_or_404, turn_or_404
+from conversations.finding import connected_with
 from conversations.forms import MessageForm
 from conversations.models import Session, Turn
 from conversations.timeline import entries
@@ -188,6 +189,17 @@ def drawn(request: PersonRequest, turn_id: UUID) -> HttpResponse:
     if request.htmx:
         return render(request, "turns/drawn.html#panel", context)
     return frame.page(request, "turns/drawn.html", context)
+
+
+@require_safe
+@person_required
+def connected(request: PersonRequest, turn_id: UUID) -> HttpResponse:
+    """What a turn is connected with, beside the page or as a page."""
+    turn = turn_or_404(request, turn_id)
+    context = {"turn": turn, "connected": connected_with(turn)}
+    if request.htmx:
+        return render(request, "turns/connected.html#panel", context)
+    return frame.page(request, "turns/connected.html", context)
 
 
 def _render_turn(request: PersonRequest, turn: Turn) -> HttpResponse:

@@ -13,6 +13,7 @@ from conversations.intents import asked_to_keep
 from conversations.models import Session, Turn
 from conversations.services import create_session, delete_session, profile_of
 from conversations.window import search
+from memory.connections import connect_pending
 from memory.indexing import index_pending
 from memory.models import MemoryEdge, MemoryNode
 from memory.recall_models import OwnerTerm, Utterance
@@ -257,3 +258,22 @@ def test_deleting_a_session_forgets_what_was_kept_of_it(owner: User, session: Se
     delete_session(session=session)
     assert facts(owner) == []
     assert profile_of(owner)
+
+
+def test_what_a_turn_is_connected_with_is_shown_to_its_owner_alone(
+    owner: User, owner_client: Client, other_client: Client, session: Session
+) -> None:
+    said = "I practised the cello with Ada for two hours and my bow arm hurts."
+    first = talked(create_session(owner=owner, title="Music"), (said, "Rest it."), at=SAID)[0]
+    turn = talked(session, (said, "Rest it."))[0]
+    keeping.keep_turn(turn=turn)
+    connect_pending()
+    address = reverse("turn-connected", args=[turn.pk])
+    page = owner_client.get(address).content.decode()
+    assert f"/sessions/{first.session_id}/?at=0#turn-0" in page
+    assert "/search/?q=Ada" in page
+    assert "Kept from it" in page
+    panel = owner_client.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "Kept from it" in panel
+    assert "<html" not in panel
+    assert other_client.get(address).status_code == 404
