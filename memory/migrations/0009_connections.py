@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0007_postings'),
+        ('memory', '0008_vector_bits'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
