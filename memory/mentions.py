@@ -69,7 +69,7 @@ def _names(sentence: str) -> Iterator[tuple[str, bool]]:
     words = [match.group().strip("'’&-") for match in _WORD.finditer(sentence)]
     words = [re.sub(r"['’]s$", "", word) for word in words]
     capitals = [_has_capital(word) for word in words]
-    longer = [word for word in words if len(word) > 1]
+    longer = [word for word in words[1:] if len(word) > 1]
     if len(words) >= 4 and sum(word[0].isupper() for word in longer) > len(longer) * 0.7:
         return  # A headline, or shouting.
     at = 0
