@@ -5,6 +5,7 @@ import os
 import signal
 import time
 import uuid
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,58 @@ def differences(first: Neuron, second: Neuron) -> str:
         if any(counts):
             said.append("{}: {} only here, {} only there, {} unlike".format(name, *counts))
     return "; ".join(said)
+
+
+@dataclass
+class Lived:
+    """What became of a life in the first Neuron: seconds each turn took, and how long until the second was equal."""
+
+    turns: list[float] = field(default_factory=list)
+    while_away: list[float] = field(default_factory=list)
+    equal_after: float = 0.0
+
+
+def live(first: Neuron, second: Neuron, *, turns: int, away_s: float, equal_within_s: float = 60) -> Lived:
+    """Talk in the first Neuron, edit, forget and delete, while the second is killed and comes back after a while.
+
+    Raises AssertionError where the two are not equal `equal_within_s` after the last thing was done.
+    """
+    lived = Lived()
+    sessions = [first.session() for _ in range(max(3, turns // 20))]
+    said: list[dict[str, Any]] = []
+    killed_at = 0.0
+    for number in range(turns):
+        if number == turns // 3:
+            second.kill()
+            killed_at = time.monotonic()
+        if killed_at and second.process.poll() is not None and time.monotonic() - killed_at > away_s:
+            second.start()
+        answered, seconds = first.say(sessions[number % len(sessions)], f"Number {number}: {_words(number)}")
+        (lived.while_away if second.process.poll() is not None else lived.turns).append(seconds)
+        said.append(answered["turn"])
+        if number % 9 == 4:
+            first.http.post(f"/api/v1/turns/{said[number // 2]['id']}/retry").raise_for_status()
+    if second.process.poll() is not None:
+        time.sleep(max(0.0, away_s - (time.monotonic() - killed_at)))
+        second.start()
+    first.http.delete(f"/api/v1/sessions/{sessions[0]}").raise_for_status()
+    first.run(FORGET)
+    began = time.monotonic()
+    wait_for(lambda: not differences(first, second), seconds=equal_within_s, what="the second's being equal")
+    lived.equal_after = time.monotonic() - began
+    return lived
+
+
+FORGET = """
+from django.contrib.auth.models import User
+from memory.models import MemoryNode
+from memory.services import delete_nodes
+owner = User.objects.get()
+ids = MemoryNode.objects.owned_by(owner).conversations().newest_first().values_list("pk", flat=True)
+print(delete_nodes(owner=owner, node_ids=list(ids[:3])))
+"""
+
+
+def _words(number: int) -> str:
+    subjects = ("the lake", "my sister", "the boat", "the garden", "an exam", "the long way home")
+    return f"what do you make of {subjects[number % len(subjects)]} at {number % 24} o'clock?"
