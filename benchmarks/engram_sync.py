@@ -82,9 +82,8 @@ def main() -> None:
         held.callback(local.stop)
         print(machine())
         seconds, worked, loaded, edges, degraded = local.run(BOOT).split()
-        print(
-            f"boot from {nodes:,} nodes: {float(seconds):.2f} s, {float(worked):.2f} s of it work here ({loaded} nodes, {edges} edges, degraded {degraded})"
-        )
+        took = f"{float(seconds):.2f} s, {float(worked):.2f} s of it work here"
+        print(f"boot from {nodes:,} nodes: {took} ({loaded} nodes, {edges} edges, degraded {degraded})")
         seconds, taken, _ = (local.run(SYNC) + " ").split(" ", 2)
         print(f"first sync after it, all of it known: {float(seconds):.2f} s ({taken} taken)")
         median, late = json.loads(local.run(IDLE))
