@@ -41,7 +41,10 @@ class Neuron:
         self.process = self.here.start("manage.py", "up")
         # Nobody reads on; a full pipe would stop it.
         os.set_blocking(self.process.stdout.fileno(), False)
-        wait_for(self.is_live, seconds=90, what="the web process")
+        try:
+            wait_for(self.is_live, seconds=180, what="the web process")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.process.stdout.read()}") from None
 
     def is_live(self) -> bool:
         try:
