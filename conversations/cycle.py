@@ -358,10 +358,10 @@ def _show(progress: _Progress, passed: str) -> None:
 
 async def _keep(progress: _Progress) -> None:
     """Once a second: the row gets the text, the lease goes forward, and a wish to stop is heard."""
-    if time.monotonic() - progress.kept_at < PROGRESS_SECONDS:
-        return
     if shutting_down.is_set():
         raise _WorkerStopping
+    if time.monotonic() - progress.kept_at < PROGRESS_SECONDS:
+        return
     progress.kept_at = time.monotonic()
     try:
         stop = await sync_to_async(services.keep_progress)(turn=progress.turn, text=progress.text)

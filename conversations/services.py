@@ -12,7 +12,7 @@ from django.utils import timezone
 
 import memory.services
 import safety.services
-from conversations.hints import hint_answer, hint_index
+from conversations.hints import hint_answer
 from conversations.keeping import forget_in_what_was_drawn_on, keep_what_was_asked
 from conversations.models import Attempt, ImportedChat, Imprint, Mode, Profile, Session, Turn
 from conversations.stream import forget_streams
@@ -331,15 +331,14 @@ def remember(*, turn: Turn) -> None:
     """The turn's Conversation node and the rolling history, inside the caller's transaction."""
     if turn.session.temporary:
         return
-    node = make_node(session=turn.session, turn=turn)
+    make_node(session=turn.session, turn=turn)
     rewrite_history(owner=turn.owner)
-    transaction.on_commit(lambda: hint_index(node.pk))
 
 
 def make_node(*, session: Session, turn: Turn) -> MemoryNode:
     """The Conversation node of a turn of this session, inside the caller's transaction."""
     return memory.services.remember_turn(
-        owner=session.owner,
+        owner=turn.owner,
         session_id=session.pk,
         turn_index=turn.turn_index,
         q=turn.q,

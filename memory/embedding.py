@@ -26,6 +26,8 @@ MOST_PIECES = 256
 # No 256 word pieces of prose are longer than this, so the tokeniser never sees a megabyte.
 MOST_CHARACTERS = 4000
 BATCH = 32
+# Word pieces computed at once, padding included: what a batch needs grows with them, and with their square.
+BATCH_PIECES = 2048
 LARGEST_ANSWER = 64 * 1024 * 1024
 
 
@@ -92,10 +94,11 @@ class PackagedEmbedder:
         cleaned = [_encodable(text)[:MOST_CHARACTERS] for text in texts]
         pieces = [encoding.ids for encoding in self._tokenizer.encode_batch(cleaned)]
         # Texts of like length share a batch, so little is spent on padding.
-        by_length = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
-        for start in range(0, len(by_length), BATCH):
-            rows = by_length[start : start + BATCH]
+        waiting = sorted(range(len(pieces)), key=lambda i: len(pieces[i]))
+        while waiting:
+            rows = waiting[-max(1, BATCH_PIECES // len(pieces[waiting[-1]])) :]
             vectors[rows] = self._run([pieces[row] for row in rows])
+            del waiting[-len(rows) :]
         return vectors
 
     def _run(self, pieces: list[list[int]]) -> Vectors:

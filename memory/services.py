@@ -87,7 +87,12 @@ def _connect_to_previous(node: MemoryNode, *, mirrored: bool) -> None:
         .first()
     )
     if previous is not None:
-        connect(source=node, target=previous, kind=MemoryEdge.Kind.FOLLOWS, mirrored=mirrored)
+        # The node is new, so the edge is.
+        edge = MemoryEdge.objects.create(
+            owner_id=node.owner_id, source=node, target=previous, kind=MemoryEdge.Kind.FOLLOWS
+        )
+        if mirrored:
+            enqueue_edge(edge)
 
 
 def connect(
@@ -124,23 +129,24 @@ def overwrite_history(
     *, owner: AbstractBaseUser, content: str, payload: dict[str, Any], occurred_at: datetime
 ) -> None:
     """The rolling history of a person, `conv:history`: one node, overwritten, created at first use."""
+    history = MemoryNode.objects.owned_by(owner).of_type(MemoryNode.NodeType.HISTORY)
+    values = {"content": content, "payload": payload, "occurred_at": occurred_at}
     with transaction.atomic(savepoint=False):
-        node, made = MemoryNode.objects.defer("content", "payload").get_or_create(
-            owner_id=owner.pk,
-            node_type=MemoryNode.NodeType.HISTORY,
-            defaults={
-                "label": "conv:history",
-                "tier": MemoryNode.Tier.WORKING,
-                "content": content,
-                "payload": payload,
-                "tags": ["Conversation", "history"],
-                "occurred_at": occurred_at,
-            },
-        )
-        if made:
-            enqueue_node(node)
-        else:
-            overwrite_node(node=node, content=content, payload=payload, occurred_at=occurred_at)
+        if not history.update(
+            **values, version=F("version") + 1, updated_at=timezone.now(), hold=MemoryNode.Hold.NONE
+        ):
+            MemoryNode.objects.get_or_create(
+                owner_id=owner.pk,
+                node_type=MemoryNode.NodeType.HISTORY,
+                defaults={
+                    "label": "conv:history",
+                    "tier": MemoryNode.Tier.WORKING,
+                    "tags": ["Conversation", "history"],
+                    **values,
+                },
+            )
+        if settings.ENGRAM_URL:
+            enqueue_node(history.get())
 
 
 def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored: bool = True) -> int:

@@ -40,6 +40,8 @@ class Child:
         self.process = subprocess.Popen(
             self.words,
             cwd=BASE_DIR,
+            # glibc keeps a heap for each thread, and each would keep what its largest batch of texts needed.
+            env={"MALLOC_ARENA_MAX": "2", **os.environ},
             stdin=subprocess.DEVNULL,
             # Ctrl-C goes to the supervisor alone, which stops all in order.
             start_new_session=True,

@@ -11,8 +11,6 @@ from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import AgglomerativeClustering
-from sklearn.metrics import silhouette_score
 
 Vectors = NDArray[np.float32]
 Labels = NDArray[np.intp]
@@ -43,6 +41,10 @@ def cluster(vectors: Vectors, sessions: Sequence[Hashable]) -> Labels:
     `vectors` is (n, dimensions), each row the unit vector of a turn's message, a row of zeros where there is none;
     turns of one session stand together, in the order they were said. The same input gives the same clusters.
     """
+    from sklearn.metrics import (
+        silhouette_score,
+    )  # 100 MB and two seconds, for the worker that looks for themes alone
+
     if len(vectors) < FEWEST_TURNS:
         return np.full(len(vectors), NO_CLUSTER)
     alone = _unit(vectors - COMMON * vectors.mean(axis=0))
@@ -78,6 +80,8 @@ def _in_company(alone: Vectors, sessions: Sequence[Hashable]) -> Vectors:
 
 def _cuts(together: Vectors, *, most: int) -> list[Labels]:
     """These turns in 2, 3 … clusters, by cutting one tree of average linkage over cosine distance."""
+    from sklearn.cluster import AgglomerativeClustering
+
     count = len(together)
     distances = np.clip(1 - together @ together.T, 0, 2)
     tree = AgglomerativeClustering(

@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from memory.evaluation import evaluate
@@ -19,6 +20,8 @@ class Command(BaseCommand):
         parser.add_argument("--leave-out", action="store_true", help="also measure without each channel")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # On a machine where Neuron never ran there are no tables yet.
+        call_command("migrate", verbosity=0, interactive=False)
         try:
             data = json.loads(options["file"].read_text())
             answer = evaluate(data=data, leave_out=options["leave_out"]).as_json()
