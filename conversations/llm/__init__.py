@@ -1,7 +1,8 @@
 """Models that answer: which one, and its reply as it comes."""
 
+from conversations.llm.events import Finished, ModelFailure, TextDelta, ToolUse
 from conversations.llm.providers import ModelDescription, ModelSettingError, describe, described
-from conversations.llm.stream import Finished, ModelFailure, TextDelta, ToolUse, stream
+from conversations.llm.stream import stream
 
 __all__ = [
     "Finished",

@@ -7,7 +7,8 @@ from typing import Any
 from asgiref.sync import async_to_sync
 
 from conversations.imprint import Draft
-from conversations.llm.stream import ModelFailure, TextDelta, stream
+from conversations.llm.events import ModelFailure, TextDelta
+from conversations.llm.stream import stream
 
 LONGEST_ANSWER = 64_000  # characters
 

@@ -5,14 +5,14 @@ import ssl
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import certifi
 import httpx2
 from django.conf import settings
-from pydantic_ai.models import Model
-from pydantic_ai.models.function import FunctionModel
 
-from conversations.llm import builtin
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
 
 logger = logging.getLogger(__name__)
 
@@ -122,9 +122,13 @@ def _probe(minute: int) -> str:
     return name
 
 
-def build(description: ModelDescription, client: httpx2.AsyncClient) -> Model:
+def build(description: ModelDescription, client: httpx2.AsyncClient) -> "Model":
     """The model over a client that lives for one call; its own retries are off, because `stream` has them."""
     if description.kind == BUILT_IN:
+        from pydantic_ai.models.function import FunctionModel
+
+        from conversations.llm import builtin
+
         return FunctionModel(stream_function=builtin.respond, model_name=BUILT_IN)
     key = settings.NEURON_MODEL_KEY
     if description.kind == "anthropic":

@@ -7,8 +7,8 @@ from contextlib import aclosing
 from functools import lru_cache
 
 from conversations.imprint import PROMPTS, Draft
+from conversations.llm.events import ModelFailure, TextDelta
 from conversations.llm.providers import BUILT_IN, ModelSettingError, describe
-from conversations.llm.stream import ModelFailure, TextDelta, once
 from safety.screening import Action
 from safety.second_look import NoOpinion
 
@@ -42,6 +42,8 @@ class ModelReader:
 
 
 async def _ask(text: str, seconds: float) -> str:
+    from conversations.llm.exchange import once  # see stream.stream
+
     draft = Draft(
         system=_instructions(), history=(), message=f"<message>\n{text}\n</message>", with_tools=False
     )

@@ -10,8 +10,8 @@ import pytest
 from pytest_django import Settings
 
 from conversations import cycle, llm
+from conversations.llm.exchange import _retry_after
 from conversations.llm.providers import ModelSettingError, _first_served, describe, described
-from conversations.llm.stream import _retry_after
 from conversations.models import Session, Turn
 from tests.conversations.talk import say
 from tests.scripted_provider import Script, ScriptedProvider
