@@ -7,7 +7,6 @@ import asyncio
 import logging
 import threading
 import time
-import zoneinfo
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -18,11 +17,10 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError, close_old_connections
-from django.utils import timezone
 
 import safety.services
-from conversations import imprint, intents, llm, services, stewardship, window
-from conversations.models import Imprint, Mode, Profile, Session, Turn
+from conversations import imprint, llm, planning, services
+from conversations.models import Session, Turn
 from conversations.stream import Publisher
 from conversations.tools import Toolbox
 from safety.directives import safe_mode_refusal, withheld_reply
@@ -38,9 +36,6 @@ logger = logging.getLogger(__name__)
 LONGEST_MESSAGE = 100_000
 LONGEST_KEY = 64
 PROGRESS_SECONDS = 1.0
-# The built-in responder reads the prompt as a program does: it has no context to fill.
-BUILT_IN_TOKENS = 1_000_000
-BUILT_IN_TURNS = 1000
 SETTLE_TRIES = 20
 _SILENCE = object()
 
@@ -284,7 +279,7 @@ def _unfinished(progress: _Progress) -> Turn.Status:
 async def _generate(progress: _Progress) -> None:
     """L2, recall, L3, the model, each sentence validated before it is shown."""
     turn = progress.turn
-    plan = await sync_to_async(_plan)(turn)
+    plan = await sync_to_async(planning.plan)(turn)
     if plan.draft is None:
         _show(progress, plan.fixed)
         return
@@ -296,14 +291,14 @@ async def _generate(progress: _Progress) -> None:
             raise
         # The model cannot use tools: the look-up is done for it, and it answers as in chat mode.
         progress.publisher.status("this model cannot look things up itself; looking for it…")
-        await _converse(progress, await sync_to_async(_look_up)(turn, plan), None)
+        await _converse(progress, await sync_to_async(planning.look_up)(turn, plan), None)
     problem = progress.gate.problem
     if problem == "made_up_tool_call" or (not problem and not progress.text.strip()):
         # The model wrote a call out instead of making it, or said nothing: do the look-up for it and ask once more.
         progress.gate = safety.services.reply_gate(action=turn.action)
         progress.text = ""
         progress.publisher.reset()
-        await _converse(progress, await sync_to_async(_look_up)(turn, plan), None)
+        await _converse(progress, await sync_to_async(planning.look_up)(turn, plan), None)
         problem = progress.gate.problem
     if problem:
         await _withhold(progress, problem)
@@ -424,107 +419,6 @@ def _as_record(passage: imprint.Passage) -> dict[str, Any]:
         "title": passage.title,
         "why": passage.why,
     }
-
-
-# --- What is worked out before the model is asked -------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A fixed answer, or what the model is given."""
-
-    fixed: str
-    draft: imprint.Draft | None
-    toolbox: Toolbox | None
-    guidance: str = ""
-
-
-def _plan(turn: Turn) -> _Plan:
-    """What the turn is answered with. After a soft bell it is always a model's answer, under the directive: what
-    would have been a fixed one becomes the operator's guidance, or a note beside what memory holds.
-    """
-    now = timezone.now()
-    profile = services.profile_of(turn.owner)
-    tz = zoneinfo.ZoneInfo(profile.time_zone)
-    redirect_to = _stewardship(turn, profile)
-    soft_bell = turn.action == Turn.Action.SOFT_BELL
-    if redirect_to is not None and not soft_bell:
-        return _Plan(redirect_to, None, None)
-    guidance = redirect_to or ""
-    with_tools = turn.mode == Mode.AGENTIC and llm.describe().configured
-    intent = intents.recognise(turn.q, now=now, tz=tz)
-    if with_tools and intent.kind not in (intents.Kind.NONE, intents.Kind.REMEMBER):
-        # The model has tools for look-ups; it gets what lies nearest all the same.
-        intent = intents.Intent(intents.Kind.NONE, intent.window)
-    material = _gather(turn, intent, tz)
-    if material.fixed is not None and not soft_bell:
-        return _Plan(material.fixed, None, None)
-    toolbox = (
-        Toolbox(owner=turn.owner, session=turn.session, before=turn.turn_index, tz=tz) if with_tools else None
-    )
-    draft = _draft(turn, profile, material, guidance=guidance, with_tools=with_tools)
-    return _Plan("", draft, toolbox, guidance)
-
-
-def _look_up(turn: Turn, plan: _Plan) -> imprint.Draft:
-    """The draft of a second asking, without tools: recent talk and what matches the message stand in the prompt."""
-    profile = services.profile_of(turn.owner)
-    tz = zoneinfo.ZoneInfo(profile.time_zone)
-    intent = intents.recognise(turn.q, now=timezone.now(), tz=tz)
-    material = _gather(turn, intent, tz)
-    return _draft(turn, profile, material, guidance=plan.guidance, with_tools=False)
-
-
-def _gather(turn: Turn, intent: intents.Intent, tz: zoneinfo.ZoneInfo) -> window.Material:
-    return window.gather(
-        owner=turn.owner,
-        session=turn.session,
-        before=turn.turn_index,
-        message=turn.q,
-        intent=intent,
-        tz=tz,
-        most_recent=window.MOST_RECENT_TURNS if llm.describe().configured else BUILT_IN_TURNS,
-    )
-
-
-def _draft(
-    turn: Turn, profile: Profile, material: window.Material, *, guidance: str, with_tools: bool
-) -> imprint.Draft:
-    head = material.head | ({"note": material.fixed} if material.fixed else {})
-    tz = zoneinfo.ZoneInfo(profile.time_zone)
-    earlier = (
-        Turn.objects.in_thread(turn.session)
-        .filter(turn_index__lt=turn.turn_index)
-        .order_by("-turn_index")
-        .values_list("q", "a")[: window.RECENT_TURNS]
-    )
-    return imprint.prepare(
-        imprint=turn.session.imprint or profile.imprint or Imprint.objects.filter(is_default=True).first(),
-        soft_bell=turn.action == Turn.Action.SOFT_BELL,
-        message=turn.q,
-        history=[(q, a) for q, a in reversed(earlier) if a],
-        passages=material.passages,
-        kept=window.pinned_facts(owner=turn.owner, tz=tz),
-        intent=head,
-        guidance=guidance,
-        with_tools=with_tools,
-        budget=settings.NEURON_PROMPT_TOKENS if llm.describe().configured else BUILT_IN_TOKENS,
-        now=timezone.now(),
-        tz=tz,
-    )
-
-
-def _stewardship(turn: Turn, profile: Profile) -> str | None:
-    """The operator's words in place of an answer, if a policy covers the message; notices owed go onto the turn."""
-    now = timezone.now()
-    decision = stewardship.decide(
-        turn.q,
-        use=stewardship.Use(profile.last_active_at, profile.last_notice_at, profile.is_minor),
-        now=now,
-    )
-    notices = [{"id": notice.id, "text": notice.text} for notice in decision.notices]
-    services.note_use(profile=profile, turn=turn, notices=notices, now=now)
-    return decision.redirect_to
 
 
 def _tool_sentence(name: str) -> str:
