@@ -19,10 +19,10 @@ from safety.services import RISK_HALF_LIFE
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of the screen: whether it works now, and what it does."""
+    """One layer of the screen: whether it is "working", "degraded" or "off" now, and what it does."""
 
     name: str
-    working: bool
+    state: str
     sentence: str
 
 
@@ -70,7 +70,7 @@ def layers() -> list[Layer]:
     return [
         Layer(
             "Phrase lists",
-            True,
+            "working",
             f"{len(lists.hard.entries)} phrases that speak of danger, {len(lists.soft.entries)} of "
             "distress and "
             f"{len(lists.idioms.entries)} figures of speech, looked for in the text as typed and with "
@@ -79,7 +79,7 @@ def layers() -> list[Layer]:
         ),
         Layer(
             "Meaning",
-            works,
+            "working" if works else "degraded",
             f"A classifier compares the message with {len(meaning.ids):,} examples written for it, of "
             f"{len(meaning.kinds)} kinds, {len(HARD_KINDS)} of them danger. It rings hard from "
             f"{limits.hard:.2f} of 1 and "
@@ -89,7 +89,7 @@ def layers() -> list[Layer]:
         ),
         Layer(
             "What came before",
-            True,
+            "working",
             "A message that is unclear by itself is heard with what the person's earlier ones left "
             "behind. That fades "
             f"by half every {RISK_HALF_LIFE.total_seconds() / 3600:.0f} hours, and not with the number "
@@ -97,7 +97,7 @@ def layers() -> list[Layer]:
         ),
         Layer(
             "Second look",
-            bool(asked),
+            "working" if asked else "off",
             f"A message that the other layers are unsure of is put to the language model {asked}, for "
             "two seconds at the "
             "most. It can raise a message to danger and settle distress against none; it never lowers "
@@ -182,13 +182,13 @@ def measured() -> Measured:
     return Measured(quality, quality.detector_version == detector_version())
 
 
-def countries(today: date | None = None) -> list[Country]:
-    """All countries by name, each line with the state of its verification."""
+def countries(here: str = "", today: date | None = None) -> list[Country]:
+    """All countries by name, but the one of whoever looks first; each line with the state of its verification."""
     today = today or timezone.localdate()
     known = [one for one in help_lines.all_resources().values() if one.country]
     return [
         Country(one, tuple((line, _state(line, today), line.is_verified(today)) for line in one.lines))
-        for one in sorted(known, key=lambda one: one.country_name)
+        for one in sorted(known, key=lambda one: (one.country != here, one.country_name))
     ]
 
 

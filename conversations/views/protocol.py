@@ -27,7 +27,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "sections": protocol.sections(),
         "layers": safety.protocol.layers(),
         "measured": safety.protocol.measured(),
-        "countries": safety.protocol.countries(),
+        "countries": safety.protocol.countries(here),
         "here": here,
         "stale_days": safety.resources.STALE_AFTER.days,
     }
