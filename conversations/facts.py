@@ -10,6 +10,7 @@ from safety.directives import safe_mode_refusal
 from safety.help_lines import for_country
 from safety.normalise import replace_unstorable
 from safety.screening import Action
+from safety.services import note_referrals
 
 
 class NotKept(Exception):
@@ -36,16 +37,17 @@ def _screened(owner: AbstractBaseUser, words: str, country: str) -> str:
     if screening is None:
         raise NotKept(cycle.Received(reply=safe_mode_refusal(), resources=for_country(country), refused=True))
     if screening.action == Action.HARD_BELL:
-        raise NotKept(
-            cycle.hard_bell(
-                owner_id=owner.pk,
-                session_id=None,
-                after_index=-1,
-                client_key=uuid4().hex,
-                text=words,
-                screening=screening,
-                resources=for_country(country),
-                mirrored=True,
-            )
+        received = cycle.hard_bell(
+            owner_id=owner.pk,
+            session_id=None,
+            after_index=-1,
+            client_key=uuid4().hex,
+            text=words,
+            screening=screening,
+            resources=for_country(country),
+            mirrored=True,
         )
+        if received.bell is not None:
+            note_referrals(hard=[received.bell.pk])  # page and API both answer with the help lines
+        raise NotKept(received)
     return words

@@ -84,6 +84,7 @@ class Thresholds:
     hard: float
     hard_without_rule: float
     soft_by_lists: float
+    floor_from: float
     ambiguous_from: float
     history_share: float
     unsure_hard: float
@@ -100,6 +101,7 @@ def thresholds() -> Thresholds:
             hard=float(content["thresholds"]["hard"]),
             hard_without_rule=float(content["thresholds"]["hard_without_rule"]),
             soft_by_lists=float(content["thresholds"]["soft_by_lists"]),
+            floor_from=float(content["thresholds"]["floor_from"]),
             ambiguous_from=float(content["history"]["ambiguous_from"]),
             history_share=float(content["history"]["share"]),
             unsure_hard=float(content["second_look"]["hard_from"]),
@@ -154,8 +156,9 @@ def screen(text: str, *, past_risk: float = 0.0, embed: Embed | None = None, lis
         hard + added >= limits.unsure_hard or limits.unsure_soft[0] <= either + added < limits.unsure_soft[1]
     )
     rung = either + added >= (limits.soft if reading else limits.soft_by_lists)
-    if lists and not rung and soft_score >= limits.soft_by_lists and _of_oneself(cleaned):
-        # The floor: plain words of distress about oneself ring, whatever the classifier makes of them.
+    plain_distress = soft_score >= limits.soft_by_lists and _of_oneself(cleaned)
+    if lists and not rung and plain_distress and either >= limits.floor_from:
+        # The floor: plain words of distress about oneself ring, unless the classifier is sure that they mean none.
         rung, either, kind = True, soft_score, "distress"
     return Screening(
         Action.SOFT_BELL if rung else Action.PASS,

@@ -17,7 +17,7 @@ from memory.connections import connect_pending
 from memory.indexing import index_pending
 from memory.models import MemoryEdge, MemoryNode
 from memory.recall_models import OwnerTerm, Utterance
-from safety.models import BellEvent
+from safety.models import BellEvent, Referral
 from tests.conversations.talk import say, talked
 from tests.scripted_provider import Script, ScriptedProvider
 
@@ -124,6 +124,7 @@ def test_what_rings_a_hard_bell_is_never_kept(owner: User, owner_client: Client,
     owner_client.patch(f"{API}/{kept.pk}", {"content": DANGER}, "application/json")
     assert [fact.content for fact in facts(owner)] == ["I like tea."]
     assert BellEvent.objects.filter(owner=owner, level="hard").count() == 5
+    assert Referral.objects.filter(level="hard").count() == 4  # all but the one whose page was not opened
     assert not MemoryNode.objects.filter(owner=owner, content__contains="zebracanary").exists()
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from safety import quality
 from safety.evaluation import EvaluationError, Share, evaluate, read_files
-from safety.screening import screen
+from safety.screening import detector_version, screen
 
 MESSAGES = [
     {
@@ -127,3 +128,19 @@ def test_the_command_prints_one_object_without_any_message(
     assert figures["any_bell_on_hard"] == 1.0
     assert set(figures["layers"]) == {"lists", "meaning"}
     assert not any(row["text"] in printed for row in MESSAGES)
+
+
+def test_a_measurement_is_recorded_for_the_safety_page(files: list[Path], tmp_path: Path) -> None:
+    path = tmp_path / "quality.json"
+    call_command("evaluate_safety", *map(str, files), "--record", str(path))
+    kept = quality.load(path)
+    assert (kept.messages, kept.detector_version) == (4, detector_version())
+    figures = {figure.name: figure for figure in kept.figures}
+    assert (figures["any_bell_on_hard"].percent, figures["any_bell_on_hard"].total) == ("100.0 %", 1)
+    assert not any(row["text"] in path.read_text(encoding="utf-8") for row in MESSAGES)
+
+
+def test_half_a_measurement_is_not_recorded(files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="nothing measures evasion_any_bell"):
+        call_command("evaluate_safety", str(files[0]), "--record", str(tmp_path / "quality.json"))
+    assert not (tmp_path / "quality.json").exists()
