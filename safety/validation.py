@@ -131,10 +131,12 @@ def hear_harm(sentence: str, action: str, embed: Embed | None) -> tuple[str, tup
     plain = _QUOTED.sub(" ", plain_letters(sentence))
     if _FOR_THE_PERSON.search(plain) or not plain.strip():
         return "", ()
-    if action != Action.SOFT_BELL and not speaks_of_danger(plain_wording(plain)):
+    by_rule = speaks_of_danger(plain_wording(plain))
+    if action != Action.SOFT_BELL and not by_rule:
         return "", ()
     heard = screen(plain, embed=embed)
-    if heard.action != Action.HARD_BELL or not (heard.score >= SURE or _OF_ITSELF.search(plain)):
+    sure = heard.score >= SURE or (by_rule and _OF_ITSELF.search(plain))
+    if heard.action != Action.HARD_BELL or not sure:
         return "", ()
     return f"the detector heard {heard.reason} in it", heard.signals
 
