@@ -25,8 +25,8 @@ def data(request: PersonRequest) -> HttpResponse:
         else:
             success(
                 request,
-                f"{taken.nodes} memories and {taken.edges} connections came back. They are found again as soon as "
-                "they have been screened.",
+                f"{_count(taken.nodes, 'memory', 'memories')} and {_count(taken.edges, 'connection', 'connections')} "
+                "came back. They are found again as soon as they have been screened.",
             )
             return redirect("data")
     held = MemoryNode.objects.owned_by(request.user).given_out().count()
@@ -51,3 +51,7 @@ def _download(response: HttpResponseBase, name: str) -> HttpResponseBase:
     response["Content-Type"] = "application/json"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"

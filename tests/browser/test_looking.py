@@ -88,7 +88,7 @@ def test_no_page_has_a_fault_that_axe_knows_or_is_wider_than_its_window(
     own, axe, faults = f"/sessions/{session.pk}/", Axe(), []
     for path in (
         "/", own, f"{own}turns/0/edit/", f"{own}delete/", f"/import/{job.pk}/", "/import/", "/settings/", "/about/",
-        "/search/?q=Question", "/sessions/", "/nothing/",
+        "/settings/data/", "/search/?q=Question", "/sessions/", "/nothing/",
     ):  # fmt: skip
         visitor.open(path)
         found = [violation["id"] for violation in axe.run(page).response["violations"]]
