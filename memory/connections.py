@@ -134,6 +134,7 @@ def _named(node: MemoryNode, said: Sequence[str]) -> list[MemoryNode]:
             label=name,
             content=name,
             tags=["Entity"],
+            derived=True,
             occurred_at=node.occurred_at,
         )
         for name in names

@@ -67,6 +67,8 @@ class MemoryNode(models.Model):
     # Below `version` until the edges of this state of the node are made; of turns alone.
     connected_version = models.PositiveIntegerField(default=0, editable=False)
 
+    # Worked out here from other nodes. Another engram works it out for itself, so it is neither mirrored nor given out.
+    derived = models.BooleanField(default=False, editable=False)
     hold = models.PositiveSmallIntegerField(choices=Hold.choices, default=Hold.NONE, editable=False)
     changed_in = TransactionId()
 
@@ -139,6 +141,8 @@ class MemoryEdge(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now)
     version = models.PositiveIntegerField(default=1)
+    # Worked out here, as a node's is.
+    derived = models.BooleanField(default=False, editable=False)
     changed_in = TransactionId()
 
     objects = MemoryEdgeQuerySet.as_manager()

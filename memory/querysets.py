@@ -29,8 +29,9 @@ class MemoryNodeQuerySet(models.QuerySet["MemoryNode"]):
         return self.filter(owner_id=owner.pk)
 
     def given_out(self) -> Self:
-        """Without what stays where it was written: bells are for review alone, state events for the operator."""
-        return self.exclude(node_type__in=NEVER_GIVEN_OUT)
+        """Without what stays where it was written: bells are for review alone, state events for the operator, and
+        what was worked out here another works out for itself."""
+        return self.exclude(node_type__in=NEVER_GIVEN_OUT).filter(derived=False)
 
     def unscreened(self) -> Self:
         return self.filter(hold=1)
@@ -90,10 +91,11 @@ class MemoryEdgeQuerySet(models.QuerySet["MemoryEdge"]):
         return self.filter(owner_id=owner.pk)
 
     def given_out(self) -> Self:
-        """Edges between nodes that are given out."""
-        return self.exclude(source__node_type__in=NEVER_GIVEN_OUT).exclude(
+        """Edges between nodes that are given out, but for those that were worked out here."""
+        between = self.exclude(source__node_type__in=NEVER_GIVEN_OUT).exclude(
             target__node_type__in=NEVER_GIVEN_OUT
         )
+        return between.filter(derived=False, source__derived=False, target__derived=False)
 
 
 class MirrorJobQuerySet(models.QuerySet["MirrorJob"]):

@@ -1,5 +1,6 @@
 """Writes of the engram. Each is one short transaction, and tells the outbox in the same one."""
 
+import hashlib
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -95,15 +96,31 @@ def _connect_to_previous(node: MemoryNode, *, mirrored: bool) -> None:
             enqueue_edge(edge)
 
 
+def edge_id(source: UUID, target: UUID, kind: str) -> UUID:
+    """The id of an edge made by Neuron: two engrams that make the same one agree on it."""
+    return UUID(hashlib.md5(f"{source}{target}{kind}".encode(), usedforsecurity=False).hexdigest())
+
+
 def connect(
     *, source: MemoryNode, target: MemoryNode, kind: str, weight: float = 1.0, mirrored: bool = True
 ) -> MemoryEdge:
-    """The edge of this kind between two nodes of one owner; there is never a second one."""
+    """The edge of this kind between two nodes of one owner; there is never a second one.
+
+    What is not mirrored is not given out either: it is worked out here.
+    """
     if source.owner_id != target.owner_id:
         raise ValueError("an edge joins two nodes of the same owner")
     with transaction.atomic(savepoint=False):
         edge, made = MemoryEdge.objects.get_or_create(
-            source=source, target=target, kind=kind, defaults={"owner_id": source.owner_id, "weight": weight}
+            source=source,
+            target=target,
+            kind=kind,
+            defaults={
+                "id": edge_id(source.pk, target.pk, kind),
+                "owner_id": source.owner_id,
+                "weight": weight,
+                "derived": not mirrored,
+            },
         )
         if made and mirrored:
             enqueue_edge(edge)

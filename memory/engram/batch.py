@@ -150,8 +150,9 @@ class Batch:
                 continue
             if edge is None:
                 edge = MemoryEdge(pk=one.id, owner_id=self.owner.pk)
-            elif (one.version, one.updated_at) <= (edge.version, edge.updated_at):
+            elif not edge.derived and (one.version, one.updated_at) <= (edge.version, edge.updated_at):
                 continue
+            edge.derived = False
             edge.source_id, edge.target_id = one.source, one.target
             for name in _EDGE_VALUES:
                 setattr(edge, name, getattr(one, name))

@@ -37,7 +37,8 @@ class BadSnapshot(Exception):
 
 
 def write_snapshot(owner: AbstractBaseUser) -> Iterator[str]:
-    """The file in pieces. Bells and state events are not in it; nor is what was deleted while it was written."""
+    """The file in pieces. Bells, state events and what is worked out from the rest are not in it; nor is what was
+    deleted while it was written."""
     digest = hashlib.sha256()
 
     def hashed(text: str) -> str:
@@ -53,7 +54,7 @@ def write_snapshot(owner: AbstractBaseUser) -> Iterator[str]:
         written |= {node.pk for node in batch}
     yield hashed(("\n" if written else "") + _EDGES.decode())
     edges = 0
-    for batch in _batches(MemoryEdge.objects.owned_by(owner).order_by("pk")):
+    for batch in _batches(MemoryEdge.objects.owned_by(owner).given_out().order_by("pk")):
         lines = [dumped(write_edge(edge)) for edge in batch if {edge.source_id, edge.target_id} <= written]
         if lines:
             yield hashed((",\n" if edges else "") + ",\n".join(lines))

@@ -152,8 +152,10 @@ _CONNECT = """
         WHERE owner_id = %s AND session_id = ANY(%s) AND node_type = 'Conversation' AND turn_index IS NOT NULL
     )
     INSERT INTO memory_memoryedge
-        (id, owner_id, source_id, target_id, kind, weight, created_at, updated_at, version)
-    SELECT gen_random_uuid(), owner_id, id, before, 'follows', 1.0, now(), now(), 1 FROM thread
+        (id, owner_id, source_id, target_id, kind, weight, created_at, updated_at, version, derived)
+    SELECT md5(id::text || before::text || 'follows')::uuid, owner_id, id, before, 'follows', 1.0, now(), now(), 1,
+        false
+    FROM thread
     WHERE before IS NOT NULL
         AND NOT EXISTS (SELECT FROM memory_memoryedge WHERE source_id = thread.id AND kind = 'follows')
     ON CONFLICT DO NOTHING
