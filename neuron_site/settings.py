@@ -135,6 +135,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # A hint is tried once. Tried again, each kept a request of a person for six seconds while the broker was down.
+    "max_retries": 0,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "socket_keepalive": True,

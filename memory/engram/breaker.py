@@ -17,6 +17,8 @@ from typing import Any
 
 import redis
 from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from memory.engram.errors import EngramError, Kind
 
@@ -142,7 +144,14 @@ def _boot_id() -> str:
 @lru_cache(maxsize=4)
 def valkey(url: str) -> redis.Redis:
     """A client of this process for that address; its connections are kept and may be used by any thread."""
-    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2, decode_responses=True)
+    return redis.Redis.from_url(
+        url,
+        socket_timeout=2,
+        socket_connect_timeout=2,
+        decode_responses=True,
+        # Once more, for a connection that a restart has closed; else whoever asks would wait.
+        retry=Retry(NoBackoff(), 1),
+    )
 
 
 class Breaker:
@@ -153,6 +162,8 @@ class Breaker:
     ) -> None:
         self._client: Any = client
         self._key = key
+        # A boot has a breaker of its own, which is nobody else's business.
+        self.is_shared = key == KEY
         self._open_ms = open_ms
         self._clock = clock
         # A probe that is never reported (its process died) holds the others off for as long as it may take.

@@ -130,14 +130,14 @@ class EngramClient:
         except EngramError as error:
             if not error.is_failure:
                 self._succeeded(permit)
-            elif self._breaker.failed(permit, str(error)):
+            elif self._breaker.failed(permit, str(error)) and self._breaker.is_shared:
                 note(Happening.BREAKER_OPENED, after=error.kind)
             raise
         self._succeeded(permit)
         return result
 
     def _succeeded(self, permit: Permit) -> None:
-        if self._breaker.succeeded(permit):
+        if self._breaker.succeeded(permit) and self._breaker.is_shared:
             note(Happening.BREAKER_CLOSED)
 
     def _exchange(self, method: str, path: str, body: dict[str, Any] | None) -> Answer:
