@@ -31,3 +31,18 @@ def talked(session: Session, *exchanges: tuple[str, str], at: datetime | None = 
         turns.append(claimed)
     index_pending()
     return turns
+
+
+def told(session: Session, q: str, a: str, **more: object) -> Turn:
+    """The session's first turn, settled, as a row alone: nothing remembers it."""
+    Session.objects.filter(pk=session.pk).update(next_index=1)
+    return Turn.objects.create(
+        session=session,
+        owner_id=session.owner_id,
+        turn_index=0,
+        q=q,
+        a=a,
+        status="complete",
+        client_key="k",
+        **more,
+    )

@@ -9,20 +9,12 @@ from django.test import Client
 from django.urls import reverse
 
 from conversations.models import ImportJob, Session, Turn
+from tests.conversations.talk import told
 
 
 @pytest.fixture
-def turn(session: Session, owner: User) -> Turn:
-    Session.objects.filter(pk=session.pk).update(next_index=1)
-    return Turn.objects.create(
-        session=session,
-        owner=owner,
-        turn_index=0,
-        q="The canary sang.",
-        a="It did.",
-        status="complete",
-        client_key="k",
-    )
+def turn(session: Session) -> Turn:
+    return told(session, "The canary sang.", "It did.")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from conversations.models import Attempt, Session, Turn
 from safety.models import BellEvent
+from tests.conversations.talk import told
 
 HTMX = {"HX-Request": "true"}
 CRISIS = "I have the pills here and I am going to kill myself tonight, canary."
@@ -160,18 +161,8 @@ def test_without_javascript_danger_leads_to_the_card(owner_client: Client, sessi
 
 
 @pytest.fixture
-def turn(session: Session, owner: User) -> Turn:
-    Session.objects.filter(pk=session.pk).update(next_index=1)
-    return Turn.objects.create(
-        session=session,
-        owner=owner,
-        turn_index=0,
-        q="Hi",
-        a="Second answer",
-        status="complete",
-        client_key="k",
-        attempt=2,
-    )
+def turn(session: Session) -> Turn:
+    return told(session, "Hi", "Second answer", attempt=2)
 
 
 def test_there_is_one_answer_to_flip_to_and_flipping_shows_it(owner_client: Client, turn: Turn) -> None:

@@ -13,20 +13,12 @@ import conversations.stream
 from conversations.models import Session, Turn
 from conversations.stream import Publisher
 from conversations.views import stream
+from tests.conversations.talk import told
 
 
 @pytest.fixture
-def turn(session: Session, owner: User) -> Turn:
-    Session.objects.filter(pk=session.pk).update(next_index=1)
-    return Turn.objects.create(
-        session=session,
-        owner=owner,
-        turn_index=0,
-        q="Hi",
-        a="Good **day**.",
-        status="complete",
-        client_key="k",
-    )
+def turn(session: Session) -> Turn:
+    return told(session, "Hi", "Good **day**.")
 
 
 def events(person: User | None, turn_id: object) -> tuple[object, list[dict[str, str]]]:
