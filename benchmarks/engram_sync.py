@@ -20,16 +20,16 @@ with connection.cursor() as cursor:
     cursor.execute('''INSERT INTO memory_memorynode
         (id, owner_id, node_type, tier, label, content, payload, tags, salience, importance, confidence,
          session_id, turn_index, occurred_at, created_at, updated_at, version, indexed_version,
-         connected_version, hold)
+         connected_version, hold, derived)
         SELECT gen_random_uuid(), %s, 'Conversation', 'Episodic', 'chat:' || n,
                'Q: how was the day number ' || n || E'\\\\nA: ' || repeat('tell me more about it ', 20),
                jsonb_build_object('q', 'how was the day number ' || n, 'a', repeat('tell me more about it ', 20)),
                '{Conversation,chat,timestamped}', .5, .5, 1,
-               md5('session' || n / 20)::uuid, n %% 20, now() - n * interval '1 minute', now(), now(), 1, 1, 1, 0
+               md5('session' || n / 20)::uuid, n %% 20, now() - n * interval '1 minute', now(), now(), 1, 1, 1, 0, false
         FROM generate_series(1, %s) n''', [owner.pk, NODES])
     cursor.execute('''INSERT INTO memory_memoryedge
-        (id, owner_id, source_id, target_id, kind, weight, created_at, updated_at, version)
-        SELECT gen_random_uuid(), later.owner_id, later.id, earlier.id, 'follows', 1, now(), now(), 1
+        (id, owner_id, source_id, target_id, kind, weight, created_at, updated_at, version, derived)
+        SELECT gen_random_uuid(), later.owner_id, later.id, earlier.id, 'follows', 1, now(), now(), 1, false
         FROM memory_memorynode later JOIN memory_memorynode earlier
         ON later.session_id = earlier.session_id AND later.turn_index = earlier.turn_index + 1''')
 """

@@ -31,11 +31,13 @@ def fill(nodes: int, owners: int) -> list[int]:
         cursor.execute(
             """INSERT INTO memory_memorynode
                  (id, owner_id, node_type, tier, label, content, payload, tags, salience, importance, confidence,
-                  session_id, turn_index, occurred_at, created_at, updated_at, version)
+                  session_id, turn_index, occurred_at, created_at, updated_at, version, indexed_version,
+                  connected_version, hold, derived)
                SELECT gen_random_uuid(), (%s::int[])[1 + n %% %s], 'Conversation', 'Episodic', 'chat:' || n,
                       'Q: how was the day number ' || n || E'\\nA: tell me more about it',
                       '{"q": "how was the day", "a": "tell me more"}', '{Conversation,chat,timestamped}', .5, .5, 1,
-                      gen_random_uuid(), 0, now() - random() * interval '730 days', now(), now(), 1
+                      gen_random_uuid(), 0, now() - random() * interval '730 days', now(), now(), 1, 1,
+                      1, 0, false
                FROM generate_series(1, %s) n""",
             [ids, owners, nodes],
         )
