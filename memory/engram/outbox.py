@@ -174,13 +174,13 @@ def enqueue_everything(*, owner_id: int) -> int:
     of_nodes = _EVERYTHING.format(
         table="memory_memorynode",
         lane="coalesce(session_id, id)",
-        condition="AND node_type NOT IN ('BellEvent', 'StateEvent')",
+        condition="AND NOT derived AND node_type NOT IN ('BellEvent', 'StateEvent')",
         order="created_at, id",
     )
     of_edges = _EVERYTHING.format(
         table="memory_memoryedge",
         lane="(SELECT coalesce(session_id, id) FROM memory_memorynode WHERE id = subject.source_id)",
-        condition="",
+        condition="AND NOT derived",
         order="id",
     )
     number, now = 0, timezone.now()
