@@ -9,6 +9,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
 
 from conversations.cycle import LONGEST_KEY, LONGEST_MESSAGE
+from conversations.letters.models import LetterPreference
 from conversations.models import Mode, Profile
 from memory.models import MemoryNode
 from safety.resources import defaults
@@ -124,8 +125,9 @@ class SnapshotForm(forms.Form):
 
 if TYPE_CHECKING:
     ProfileModelForm = forms.ModelForm[Profile]
+    LetterModelForm = forms.ModelForm[LetterPreference]
 else:
-    ProfileModelForm = forms.ModelForm  # generic to the type checker only
+    ProfileModelForm = LetterModelForm = forms.ModelForm  # generic to the type checker only
 
 
 class ProfileForm(ProfileModelForm):
@@ -145,6 +147,25 @@ class ProfileForm(ProfileModelForm):
             # Said once, it stands: only whoever runs this Neuron takes it back.
             del self.fields["is_minor"]
         self.fields["country"].choices = [("", "Not said"), *countries()]  # type: ignore[attr-defined]
+
+
+class LetterForm(LetterModelForm):
+    class Meta:
+        model = LetterPreference
+        fields = ["rhythm", "weekday", "day", "hour", "address", "with_quotes"]
+        labels = {
+            "rhythm": "Write to me",
+            "weekday": "On, every week",
+            "day": "On this day, every month",
+            "hour": "At this hour",
+            "address": "Address",
+            "with_quotes": "With sentences I said, in the mail itself",
+        }
+        help_texts = {
+            "day": "1 to 28",
+            "hour": "0 to 23, in your own time",
+            "address": "Empty: letters are kept here to be read.",
+        }
 
 
 class OwnerForm(forms.Form):

@@ -47,3 +47,13 @@ def hint_themes(run_id: UUID) -> None:
         look_for_themes.delay(str(run_id))
     except (OperationalError, RedisError, OSError):
         logger.warning("no broker to wake a worker for themes %s; the sweeper will find it", run_id)
+
+
+def hint_letter(digest_id: UUID) -> None:
+    """Say that a letter waits."""
+    from conversations.tasks import deliver_letter
+
+    try:
+        deliver_letter.delay(str(digest_id))
+    except (OperationalError, RedisError, OSError):
+        logger.warning("no broker to wake a worker for letter %s; the sweeper will find it", digest_id)

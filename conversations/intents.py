@@ -178,6 +178,11 @@ def recognise(text: str, *, now: datetime, tz: ZoneInfo) -> Intent:
     return Intent(Kind.NONE)
 
 
+def looks_back(text: str) -> bool:
+    """Whether a message only asks what was talked about: it is no talk about anything itself."""
+    return len(text) <= 200 and any(asks.search(text) for asks in (_THIS, _THEMES, _CHANGE, _RECENT))
+
+
 def _stands_at_an_edge(window: Window, text: str) -> bool:
     start, end = window.span
     return not text[:start].strip() or not text[end:].strip(" ?.!,")

@@ -259,4 +259,5 @@ class ImportedChat(models.Model):
         return f"{self.title or 'untitled'}: {self.outcome}"
 
 
-from conversations.themes.models import ThemeNote, ThemeRun  # noqa: E402, F401 - so that Django finds the tables
+from conversations.letters.models import Digest, LetterPreference  # noqa: E402, F401 - so that Django finds the tables
+from conversations.themes.models import ThemeNote, ThemeRun  # noqa: E402, F401

@@ -8,6 +8,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from conversations import cycle, importing, services
+from conversations.letters import sending
 from conversations.llm import ModelSettingError, describe
 from conversations.themes import runs
 from memory.engram.awareness import Happening, note_change
@@ -58,3 +59,13 @@ def look_for_themes(run_id: str) -> None:
 @shared_task(ignore_result=True)
 def sweep_themes() -> None:
     runs.sweep()
+
+
+@shared_task(ignore_result=True)
+def deliver_letter(digest_id: str) -> None:
+    sending.deliver(UUID(digest_id))
+
+
+@shared_task(ignore_result=True)
+def sweep_letters() -> None:
+    sending.sweep()

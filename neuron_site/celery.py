@@ -28,6 +28,7 @@ app.conf.beat_schedule = {
     "continue imports whose worker died": every(15, "conversations.tasks.sweep_imports"),
     "index what is not yet indexed": every(5, "memory.tasks.sweep_unindexed"),
     "sync with the remote engram": every(120, "memory.tasks.sync_engram"),
+    "write the letters that are due": every(30, "conversations.tasks.sweep_letters"),
     "look on for themes where a worker died": every(15, "conversations.tasks.sweep_themes"),
     "screen what came from elsewhere": every(15, "memory.tasks.screen_held"),
     "send what the outbox holds": every(10, "memory.tasks.mirror"),

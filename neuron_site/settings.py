@@ -257,6 +257,7 @@ FILE_UPLOAD_TEMP_DIR = None
 IMPORT_MAX_BYTES = env.integer("NEURON_IMPORT_MAX_MB", default=2048, least=1) * 2**20
 EMAIL_CONFIG = env.env.email_url("EMAIL_URL", default="dummymail://")
 vars().update(EMAIL_CONFIG)
+EMAIL_TIMEOUT = 20  # seconds; a mail server that is silent must not hold a worker
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "neuron@localhost")
 
 # --- The model, the embedder, the engram --------------------------------------------------------------------

@@ -11,7 +11,7 @@ from django.test import Client
 from conversations.models import Session
 from conversations.services import create_session
 
-pytest_plugins = ["tests.stack"]
+pytest_plugins = ["tests.stack", "tests.mail_server"]
 
 
 @pytest.fixture(scope="session", autouse=True)

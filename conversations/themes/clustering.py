@@ -3,7 +3,8 @@
 A message alone seldom says what it is about ("Yes, both of them"); its neighbours in the thread do. So each turn is
 seen in the company of its thread when clusters are made, and by its own words alone when they are judged: the number
 of clusters is the one whose silhouette over the turns' own vectors is best. On the labelled corpus of the tests that
-finds the true number; judged with the company, or by the distance of a merge, it does not.
+finds the true number; judged with the company, or by the distance of a merge, it does not. Taking the largest number
+that is nearly as good (0.8 of the best) gave finer themes, lost topics of smaller samples and told one move wrongly.
 """
 
 from collections.abc import Hashable, Sequence
@@ -55,10 +56,9 @@ def cluster(vectors: Vectors, sessions: Sequence[Hashable]) -> Labels:
     best, best_score = np.zeros(len(vectors), dtype=np.intp), -1.0
     for cut in _cuts(together[sample], most=len(vectors) // TURNS_PER_CLUSTER):
         labels = _refined(together, _means(together[sample], cut))
-        judged = labels[sample]
-        if len(np.unique(judged)) < 2:
+        if len(np.unique(labels[sample])) < 2:
             continue
-        score = float(silhouette_score(distances, judged, metric="precomputed"))
+        score = float(silhouette_score(distances, labels[sample], metric="precomputed"))
         if score > best_score:
             best, best_score = labels, score
     return _by_size(_without_strays(together, best))

@@ -11,6 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Count, Max
 
 from conversations import llm
+from conversations.intents import looks_back
 from conversations.models import Turn
 from conversations.themes.clustering import Vectors
 from memory import embedding, indexing
@@ -34,7 +35,10 @@ class Said:
 
 
 def said_by(owner: AbstractBaseUser, *, only: Sequence[UUID] | None = None) -> list[Said]:
-    """The turns memory holds, thread by thread from the oldest. What rang hard was never one of them."""
+    """The turns memory holds, thread by thread from the oldest. What rang hard was never one of them.
+
+    A question for themes is none of them either: it would make a theme of asking for themes.
+    """
     nodes = MemoryNode.objects.for_owner(owner).conversations()
     if only is not None:
         nodes = nodes.filter(pk__in=only)
@@ -48,6 +52,7 @@ def said_by(owner: AbstractBaseUser, *, only: Sequence[UUID] | None = None) -> l
         (index or 0, Said(pk, session or pk, at, *exchange(content, payload), (session, index) in heavy))
         for pk, session, index, at, content, payload in rows.iterator(chunk_size=2000)
     ]
+    told = [(index, said) for index, said in told if not looks_back(said.q)]
     began: dict[UUID, datetime] = {}
     for _, said in told:
         began[said.thread] = min(said.at, began.get(said.thread, said.at))

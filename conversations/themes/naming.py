@@ -57,7 +57,7 @@ def describe(clusters: Sequence[Sequence[Exchange]]) -> list[Described]:
         score = {
             term: weight / total * math.log(1 + mean / everywhere[term]) * (PAIR if " " in term else 1)
             for term, weight in weights.items()
-            if weight >= 2 or len(places) < 10
+            if (weight >= 2 or len(places) < 10) and "'" not in term
         }
         ranked = sorted(score, key=lambda term: (-score[term], term))
         telling = words.without_parts(ranked, TERMS_TO_QUOTE_BY)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Max
 from django.urls import reverse
 
 from conversations.models import Session, Turn
@@ -119,10 +120,12 @@ class Overview:
 def window_of(owner: AbstractBaseUser, name: str, *, now: datetime) -> Window:
     """The week, month or season up to now; for "all", everything, its moves being those of the last month.
 
-    A long silence at the end is not counted: the window ends with the last turn.
+    A silence at the end is not counted: the window ends with the last turn that a theme stands on.
     """
-    moments = MemoryNode.objects.for_owner(owner).conversations().order_by("occurred_at", "id")
-    newest = moments.values_list("occurred_at", flat=True).last()
+    edges = MemoryEdge.objects.filter(
+        owner_id=owner.pk, kind=MemoryEdge.Kind.SUMMARISES, source__in=themes_of(owner)
+    )
+    newest = edges.aggregate(newest=Max("target__occurred_at"))["newest"]
     end = min(now, newest) if newest else now
     return Window.ending(end + timedelta(microseconds=1), LENGTHS.get(name, MONTH))
 

@@ -26,11 +26,12 @@ def sessions(owner: User, built_in: None) -> list[Session]:
 
 
 def of(owner: User, word: str) -> MemoryNode:
-    return next(
-        theme
-        for theme in kept.themes_of(owner)
-        if any(word in edge.target.content for edge in theme.edges_out.select_related("target"))
-    )
+    """The theme that a word belongs to: the one most of whose turns hold it."""
+    return max(kept.themes_of(owner), key=lambda theme: _holding(theme, word))
+
+
+def _holding(theme: MemoryNode, word: str) -> int:
+    return theme.edges_out.filter(target__content__contains=word).count()
 
 
 def test_each_theme_is_a_band_and_a_row_of_the_table_and_a_link(

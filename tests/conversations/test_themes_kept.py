@@ -26,12 +26,12 @@ def sessions(owner: User) -> list[Session]:
 
 
 def named(owner: User, word: str) -> MemoryNode:
-    """The theme of the garden, by a word that only its turns hold."""
-    return next(
-        theme
-        for theme in kept.themes_of(owner)
-        if any(word in edge.target.content for edge in theme.edges_out.select_related("target"))
-    )
+    """The theme that a word belongs to: the one most of whose turns hold it."""
+    return max(kept.themes_of(owner), key=lambda theme: _holding(theme, word))
+
+
+def _holding(theme: MemoryNode, word: str) -> int:
+    return theme.edges_out.filter(target__content__contains=word).count()
 
 
 def said_in(theme: MemoryNode) -> str:
