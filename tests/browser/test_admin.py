@@ -110,3 +110,33 @@ def review(page: Page, url: str, name: str, look: str) -> None:
     page.get_by_role("heading", name="By week").wait_for()
     keep("weeks")
     assert wrong == [], "\n".join(sorted(set(wrong)))
+
+
+def test_help_lines_are_verified_with_one_click_and_the_safety_page_says_so(stack: Any) -> None:
+    editor = stack.person()
+    editor.is_staff = True
+    editor.save()
+    editor.user_permissions.add(*Permission.objects.filter(content_type__model="editedhelpline"))
+    seen: dict[str, Any] = {}
+
+    def work(page: Page) -> None:
+        wrong: list[str] = []
+        page.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        sign_in(page, stack.url, editor.username)
+        page.goto(f"{stack.url}/admin/safety/editedhelpline/?country=CL")
+        page.locator("input[name=_selected_action]").first.check()
+        page.locator("select[name=action]").select_option("verify_today")
+        page.locator("button[name=index]").first.click()
+        page.get_by_text("verified today").wait_for()
+        page.goto(f"{stack.url}/safety")
+        page.get_by_role("heading", name="How well it does").wait_for()
+        page.screenshot(path=PICTURES / "safety-phone.png", full_page=True)
+        seen["wide"] = page.evaluate("document.documentElement.scrollWidth")
+        seen["chile"] = page.locator("details.country", has_text="Chile").inner_text()
+        seen["wrong"] = wrong
+
+    in_chromium(work, viewport={"width": 390, "height": 844})
+    assert seen["wrong"] == []
+    assert seen["wide"] <= 390
+    assert "not verified" not in seen["chile"]
