@@ -114,6 +114,7 @@ class Turn(models.Model):
         STOPPED = "stopped"
         INTERRUPTED = "interrupted"
         FAILED = "failed"
+        FORGOTTEN = "forgotten"  # emptied at the person's wish; its place in the session stays
 
     class Action(models.TextChoices):
         PASS = "pass"  # noqa: S105

@@ -37,6 +37,10 @@ class TurnQuerySet(models.QuerySet["Turn"]):
     def complete(self) -> Self:
         return self.filter(status="complete")
 
+    def told(self) -> Self:
+        """Without the turns that the person had forgotten."""
+        return self.exclude(status="forgotten")
+
     def unsettled(self) -> Self:
         return self.filter(status__in=["pending", "answering"])
 

@@ -399,7 +399,7 @@ def retry_turn(*, turn: Turn) -> Turn:
     """Answer a settled turn once more; the answers there are stay. A turn still being answered is left alone."""
     with transaction.atomic():
         settled = Turn.objects.filter(pk=turn.pk).exclude(
-            status__in=[Turn.Status.PENDING, Turn.Status.ANSWERING]
+            status__in=[Turn.Status.PENDING, Turn.Status.ANSWERING, Turn.Status.FORGOTTEN]
         )
         if settled.update(
             status=Turn.Status.PENDING, a="", error="", answered_at=None, lease_until=timezone.now() + PICK_UP

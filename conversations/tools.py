@@ -196,7 +196,7 @@ class Toolbox:
             session = Session.objects.for_owner(self.owner).filter(pk=wanted).first()
         if session is None:
             return {"error": "there is no such session"}
-        turns = Turn.objects.in_thread(session)
+        turns = Turn.objects.in_thread(session).told()
         if session.pk == self.session.pk:
             turns = turns.filter(turn_index__lt=self.before)
         told = [

@@ -38,6 +38,7 @@ urlpatterns = [
     path("turns/<uuid:turn_id>/answers/<int:number>/", turns.choose, name="turn-choose"),
     path("turns/<uuid:turn_id>/drawn/", turns.drawn, name="turn-drawn"),
     path("turns/<uuid:turn_id>/connected/", turns.connected, name="turn-connected"),
+    path("turns/<uuid:turn_id>/forget/", turns.forget, name="turn-forget"),
     path("turns/<uuid:turn_id>/keep/", kept.keep_turn, name="turn-keep"),
     path("kept/", kept.kept, name="kept"),
     path("kept/<uuid:node_id>/", kept.correct, name="kept-correct"),

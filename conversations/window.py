@@ -67,7 +67,7 @@ def gather(
     nodes = MemoryNode.objects.for_owner(owner).conversations()
     in_prompt = (session.pk, max(0, before - RECENT_TURNS))
     if intent.kind == Kind.THIS_CONVERSATION:
-        turns = Turn.objects.in_thread(session).filter(turn_index__lt=before)
+        turns = Turn.objects.in_thread(session).told().filter(turn_index__lt=before)
         passages = tuple(_of_turn(turn, session) for turn in turns)
         return Material(
             passages, head, None if passages else "Nothing has been said in this conversation yet."

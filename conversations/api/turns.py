@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from conversations import cycle, services, stream, window
 from conversations.api.base import View, person, session_or_404, turn_or_404
+from conversations.forgetting import NotSettled, forget_turn
 from conversations.models import Session, Turn
 from conversations.serializers import (
     AnswerSerializer,
@@ -76,6 +77,19 @@ class OneTurn(View):
     def get(self, request: Request, turn_id: UUID) -> Response:
         """One turn as it stands."""
         return Response(TurnSerializer(turn_or_404(request, turn_id)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, turn_id: UUID) -> Response:
+        """Forget it for good, with all that memory made of it. Its place stays, empty, with status `forgotten`."""
+        try:
+            forget_turn(turn=turn_or_404(request, turn_id))
+        except NotSettled as error:
+            raise Problem(
+                status_code=409,
+                code="not_settled",
+                detail="The turn is still being answered. Nothing was changed. Stop it first, or wait.",
+            ) from error
+        return Response(status=204)
 
 
 class StopTurn(View):

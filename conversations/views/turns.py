@@ -3,14 +3,16 @@
 import uuid
 from uuid import UUID
 
+from django.contrib.messages import success
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from conversations import cycle, services
 from conversations.access import PersonRequest, person_required, session_or_404, turn_or_404
 from conversations.finding import connected_with
+from conversations.forgetting import NotSettled, forget_turn
 from conversations.forms import MessageForm
 from conversations.models import Session, Turn
 from conversations.timeline import entries
@@ -189,6 +191,23 @@ def drawn(request: PersonRequest, turn_id: UUID) -> HttpResponse:
     if request.htmx:
         return render(request, "turns/drawn.html#panel", context)
     return frame.page(request, "turns/drawn.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@person_required
+def forget(request: PersonRequest, turn_id: UUID) -> HttpResponse:
+    """Asks first; then the turn is emptied, and nothing of it is left in memory."""
+    turn = turn_or_404(request, turn_id)
+    if request.method != "POST":
+        return frame.page(request, "turns/forget.html", {"turn": turn})
+    try:
+        forget_turn(turn=turn)
+    except NotSettled:
+        return frame.page(request, "turns/forget.html", {"turn": turn, "unsettled": True}, 409)
+    success(request, "Forgotten: what you said there, what I answered, and what I remembered of it.")
+    return redirect(
+        f"{reverse('session', args=[turn.session_id])}?at={turn.turn_index}#turn-{turn.turn_index}"
+    )
 
 
 @require_safe
