@@ -10,6 +10,7 @@ from memory.indexing import _index_large_owners, index_pending
 from memory.models import MemoryNode
 from memory.recall_models import OwnerIndex, UnitVector, Utterance
 from memory.retrieval import recall
+from memory.search import By, search
 from memory.tasks import index_nodes, sweep_unindexed
 from tests.memory.recalling import FILLER, NOW, remember
 
@@ -57,7 +58,7 @@ def test_without_an_embedder_words_still_find_and_vectors_come_later(owner, sett
 
 def test_a_change_of_model_re_embeds_and_search_goes_on_meanwhile(owner, other_model):
     other_model.stop()
-    remember(owner, *FILLER)
+    nodes = remember(owner, *FILLER)
     Utterance.objects.update(embedded_with="")
     from django.conf import settings as live
 
@@ -71,6 +72,8 @@ def test_a_change_of_model_re_embeds_and_search_goes_on_meanwhile(owner, other_m
     other_model.start()
     index_pending(limit=3)
     assert models() == {PACKAGED_MODEL, "letters"}
+    for by in By:
+        assert search(owner, "my sister in Lisbon", by=by).found[0].node == nodes[4]
     assert recall(owner, "trouble with my vehicle", now=NOW)
     for _ in range(5):
         index_pending()
