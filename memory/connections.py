@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 
 from memory.knowledge import connect_to_facts
 from memory.mentions import names_in
@@ -61,23 +61,30 @@ def connect_node(*, node_id: UUID) -> None:
     ]
     alike = _alike(node)
     with transaction.atomic():
-        locked = MemoryNode.objects.select_for_update().filter(pk=node.pk, version=node.version).first()
-        if locked is None:
+        # All that edges will join, before the owner's row: whoever indexes a node holds it and then asks for that row.
+        joined = Q(pk__in=[node.pk, *alike]) | Q(
+            node_type=MemoryNode.NodeType.KNOWLEDGE,
+            session_id=node.session_id,
+            turn_index=node.turn_index,
+        )
+        held = MemoryNode.objects.owned_by(node.owner).filter(joined).order_by("pk")
+        nodes = {one.pk: one for one in held.select_for_update(no_key=True)}
+        locked = nodes.get(node.pk)
+        if locked is None or locked.version != node.version:
             return
-        # The owner's row, behind the node as everywhere, keeps two turns from making one name twice, and a deletion
-        # from coming between.
+        # The owner's row keeps two turns from making one name twice, and a deletion from coming between.
         OwnerIndex.objects.select_for_update().filter(pk=node.owner_id).first()
         named = _named(locked, said)
         old = MemoryEdge.objects.filter(
             source=locked, kind__in=[MemoryEdge.Kind.SAME_TOPIC, MemoryEdge.Kind.MENTIONS]
         )
         old.exclude(target__in=[*alike, *(one.pk for one in named)]).delete()
-        for other in MemoryNode.objects.owned_by(locked.owner).filter(pk__in=alike):
+        for pk in alike.keys() & nodes.keys():
             connect(
                 source=locked,
-                target=other,
+                target=nodes[pk],
                 kind=MemoryEdge.Kind.SAME_TOPIC,
-                weight=alike[other.pk],
+                weight=alike[pk],
                 mirrored=False,
             )
         for entity in named:

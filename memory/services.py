@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
@@ -172,14 +172,13 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored:
     A tombstone is left of each, and the outbox hears of it.
     """
     with transaction.atomic():
-        nodes = list(
-            MemoryNode.objects.owned_by(owner)
-            .filter(pk__in=list(node_ids))
-            .order_by("pk")
-            .select_for_update()
-        )
-        # Behind the nodes, as whoever connects takes it: what stands on them alone stays so until it is gone.
+        ids = list(node_ids)
+        facts = MemoryEdge.objects.filter(kind=MemoryEdge.Kind.SUPPORTS, source__in=ids).values("target")
+        held = MemoryNode.objects.owned_by(owner).filter(Q(pk__in=ids) | Q(pk__in=facts))
+        found = list(held.order_by("pk").select_for_update())
+        # Behind the nodes, as whoever indexes or connects takes it: what stands on these alone stays so until it goes.
         OwnerIndex.objects.select_for_update().filter(pk=owner.pk).first()
+        nodes = [node for node in found if node.pk in set(ids)]
         nodes += standing_on(owner, [node.pk for node in nodes])
         now = timezone.now()
         Tombstone.objects.bulk_create(
