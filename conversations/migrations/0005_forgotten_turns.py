@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0003_themes'),
+        ('conversations', '0004_letters'),
     ]
 
     operations = [
