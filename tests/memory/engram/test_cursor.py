@@ -29,7 +29,7 @@ def contents(answer: dict[str, Any]) -> list[str]:
 def test_each_change_comes_once_and_an_idle_sync_is_empty(owner: User) -> None:
     mine = TokenClient(owner)
     first, second = node(owner, "first"), node(owner, "second")
-    edge = connect(source=second, target=first, kind="mentions")
+    edge = connect(source=second, target=first, kind="same_topic")
     answer = mine.read("/api/sync")
     assert contents(answer) == ["first", "second"]
     assert [one["id"] for one in answer["edges"]] == [str(edge.pk)]
@@ -79,7 +79,7 @@ def test_a_long_answer_comes_in_pages_while_nodes_change_in_between(
     monkeypatch.setattr(giving._Page, "rows_left", 3)
     mine = TokenClient(owner)
     nodes = [node(owner, f"{number}") for number in range(10)]
-    edges = [connect(source=a, target=b, kind="mentions") for a, b in itertools.pairwise(nodes)]
+    edges = [connect(source=a, target=b, kind="same_topic") for a, b in itertools.pairwise(nodes)]
     held: dict[str, str] = {}
     held_edges: set[str] = set()
     seen, pages = "", 0
