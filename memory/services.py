@@ -353,10 +353,13 @@ def _enqueue(*, owner_id: int, operation: str, subject_id: UUID, version: int, l
     # What is never sent would never be taken away again.
     if not settings.ENGRAM_URL or owner_id != engram_owner_id():
         return
-    MirrorJob.objects.get_or_create(
+    # One statement: whoever talks waits for the end of this transaction.
+    job = MirrorJob(
+        owner_id=owner_id,
         operation=operation,
         subject_id=subject_id,
         subject_version=version,
-        defaults={"owner_id": owner_id, "lane": lane},
+        lane=lane,
     )
+    MirrorJob.objects.bulk_create([job], ignore_conflicts=True)
     transaction.on_commit(hint_mirror)
