@@ -285,7 +285,13 @@ def write_summary(
         standing = set(edges.values_list("target", flat=True))
         made = MemoryEdge.objects.bulk_create(
             [
-                MemoryEdge(owner_id=owner.pk, source=node, target_id=target, kind=MemoryEdge.Kind.SUMMARISES)
+                MemoryEdge(
+                    id=edge_id(node.pk, target, MemoryEdge.Kind.SUMMARISES),
+                    owner_id=owner.pk,
+                    source=node,
+                    target_id=target,
+                    kind=MemoryEdge.Kind.SUMMARISES,
+                )
                 for target in wanted
                 if target not in standing
             ],

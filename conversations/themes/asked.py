@@ -87,14 +87,22 @@ def theme_asked_about(
         spot for spot in theme.spots if (start is None or spot.at >= start) and (end is None or spot.at < end)
     ]
     spots = [spot for spot in spots if not spot.heavy]
-    chosen = (
-        {round(place * (len(spots) - 1) / (TURNS_OF_ONE - 1)) for place in range(TURNS_OF_ONE)}
-        if spots
-        else ()
-    )
-    steps = [spots[at] for at in sorted(chosen)]
-    quotes = _quotes([(theme, steps)], tz)
-    return Asked([_record(theme, tz) | {"quotes": quotes[theme.id]}], tuple(spot.node_id for spot in steps))
+    steps = _steps(spots, [topic, theme.name], tz)
+    quotes = [quote for _, quote in steps]
+    return Asked([_record(theme, tz) | {"quotes": quotes}], tuple(spot.node_id for spot, _ in steps))
+
+
+def _steps(spots: Sequence[Spot], about: Sequence[str], tz: ZoneInfo) -> list[tuple[Spot, dict[str, str]]]:
+    """Out of each stretch of these turns the sentence that tells most, in order of time; greetings tell nothing."""
+    said = _said_at(spots)
+    size = max(1, -(-len(spots) // TURNS_OF_ONE))
+    steps = []
+    for start in range(0, len(spots), size):
+        stretch = spots[start : start + size]
+        at, sentence = words.quote([said.get(spot.node_id, "") for spot in stretch], about)
+        if sentence:
+            steps.append((stretch[at], _quote(stretch[at], sentence, tz)))
+    return steps
 
 
 def _record(theme: Theme, tz: ZoneInfo) -> dict[str, Any]:
@@ -131,11 +139,14 @@ def _quotes(told: Sequence[tuple[Theme, Sequence[Spot]]], tz: ZoneInfo) -> dict[
         for spot in spots:
             text = words.plain(said.get(spot.node_id, ""))
             _, sentence = words.quote([text], [theme.name])
-            day = spot.at.astimezone(tz).strftime("%-d %B %Y")
             quote = sentence or text[:LONGEST_QUOTE]
             if quote:
-                quotes[theme.id].append({"day": day, "link": spot.link, "said": quote})
+                quotes[theme.id].append(_quote(spot, quote, tz))
     return quotes
+
+
+def _quote(spot: Spot, said: str, tz: ZoneInfo) -> dict[str, str]:
+    return {"day": spot.at.astimezone(tz).strftime("%-d %B %Y"), "link": spot.link, "said": said}
 
 
 def _said_at(spots: Sequence[Spot]) -> dict[UUID, str]:

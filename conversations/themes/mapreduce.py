@@ -89,6 +89,8 @@ class Reader:
             if len(groups) == 1:
                 break
         notes.sort(key=lambda note: (-len(note.turns), note.theme))
+        # What was said once is a theme only where nothing was said twice.
+        notes = [note for note in notes if len(note.turns) > 1] or notes
         return [_as_found(note) for note in notes[:MOST_TAKEN]]
 
     @property

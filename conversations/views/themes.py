@@ -20,7 +20,7 @@ from conversations.themes.moves import Window
 from conversations.themes.reading import Spot, Theme
 from conversations.views import frame
 
-PER_PAGE = 50
+PER_PAGE = 20
 WINDOWS = {"week": "A week", "month": "A month", "season": "A season", "all": "Everything"}
 
 
