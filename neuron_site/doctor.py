@@ -19,7 +19,7 @@ from memory import embedding
 from memory.engram import status
 from memory.engram.sync import engram_owner, state_of
 from neuron_site import canary
-from neuron_site.embedded import LEAST_FREE_BYTES
+from neuron_site.embedded.common import LEAST_FREE_BYTES
 from neuron_site.tasks import leave_canary
 from safety import fallback, help_lines, protocol, resources, screening
 from safety.models import BellEvent
