@@ -1,6 +1,8 @@
 """Jobs of the conversations app: interfaces to services, by id, safe to run twice."""
 
+import importlib
 import logging
+import threading
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +22,14 @@ logger = logging.getLogger(__name__)
 def interrupt_answers(**_: Any) -> None:
     """Threads cannot be killed, so a worker that is told to go would wait for the model's whole answer."""
     cycle.shutting_down.set()
+
+
+@worker_ready.connect
+def load_the_models_library(**_: Any) -> None:
+    """Else the first answer would wait for it."""
+    threading.Thread(
+        target=importlib.import_module, args=("conversations.llm.exchange",), name="warm-up", daemon=True
+    ).start()
 
 
 @worker_ready.connect

@@ -35,6 +35,14 @@ RISK_HALF_LIFE = timedelta(hours=24)
 SOFT_REASON = "wellbeing check needed"
 
 
+def warm_up() -> None:
+    """Load what screening by meaning needs. Without it the lists work, and `doctor` says what is missing."""
+    try:
+        screen("Good morning.", embed=embed_packaged)
+    except Exception:
+        logger.exception("the detector could not be loaded")
+
+
 def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> Screening:
     """Screen one message with what the person's recent messages left behind, and keep what this one leaves.
 
