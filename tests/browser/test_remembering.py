@@ -13,6 +13,7 @@ from memory.connections import connect_pending
 from memory.indexing import index_pending
 from tests.browser.conftest import Visitor, orm
 from tests.conversations.talk import talked
+from tests.scripted_provider import Script
 
 pytestmark = pytest.mark.browser
 LONG_AGO = datetime.now(UTC) - timedelta(days=120)
@@ -70,6 +71,51 @@ def test_searching_needs_no_javascript(moving: Session, visitor: Visitor) -> Non
     expect(page.locator("#found mark").first).to_have_text("sister")
     page.locator("#found").get_by_role("link", name="Moving south").first.click()
     expect(page.locator("#turn-30 .words")).to_be_in_viewport()
+
+
+OTHER_TALK = [
+    ("What should I cook tonight?", "A lentil soup keeps well and takes half an hour."),
+    ("The car makes a rattling noise.", "Have the exhaust bracket looked at first."),
+    ("I slept badly again.", "That sounds tiring. Shall we look at your evenings?"),
+    ("Can you explain compound interest?", "Interest that itself earns interest, year after year."),
+]
+
+
+@pytest.fixture
+def four_months(person: User) -> Session:
+    """Something said four months ago, and twenty sessions since."""
+    with transaction.atomic():
+        first = create_session(owner=person, title="A new friend")
+        said = ("I adopted a greyhound called Juno. She is afraid of the stairs.", "Give her time.")
+        talked(first, OTHER_TALK[0], said, OTHER_TALK[1], at=LONG_AGO)
+        for week in range(1, 21):
+            session = create_session(owner=person, title=f"Week {week}")
+            at = LONG_AGO + timedelta(days=5 * week)
+            talked(session, OTHER_TALK[week % 4], OTHER_TALK[(week + 1) % 4], at=at)
+        connect_pending()
+    return first
+
+
+def test_what_was_said_four_months_and_twenty_sessions_ago_is_answered_with_the_link_to_its_turn(
+    four_months: Session, visitor: Visitor
+) -> None:
+    # A worker's first answer loads what it needs; how long that takes is not what is asked here.
+    visitor.say("Good morning")
+    visitor.answered()
+    visitor.open()
+    # The model knows nothing: it repeats what it was given.
+    visitor.stack.provider.default = Script(echo_system=True)
+    visitor.say("What is my greyhound called?")
+    reply = visitor.answered()
+    expect(reply).to_contain_text("I adopted a greyhound called Juno.")
+    expect(reply).to_contain_text(LONG_AGO.strftime("%Y-%m-%d"))
+    page = visitor.page
+    chip = page.locator("#turn-0 .chips").get_by_role("link", name="A new friend").first
+    expect(chip).to_contain_text(f"{LONG_AGO.day} {LONG_AGO:%B}")
+    chip.click()
+    expect(page).to_have_url(f"{visitor.stack.url}/sessions/{four_months.pk}/?at=1#turn-1")
+    expect(page.locator("#turn-1 .words")).to_be_in_viewport()
+    assert page.locator("#turn-1 .words").evaluate("it => getComputedStyle(it).outlineStyle") == "solid"
 
 
 def test_what_is_asked_to_be_remembered_is_kept_pinned_corrected_and_forgotten(visitor: Visitor) -> None:
