@@ -180,9 +180,9 @@ def _running_stack(
             folder=tmp_path_factory.mktemp("stack"),
         )
         (stack.folder / "static").symlink_to(settings.STATIC_ROOT)
-        stack.migrate()
-        stack.start()
         try:
+            stack.migrate()
+            stack.start()
             yield stack, name
         finally:
             stack.stop()
