@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from conversations import cycle, keeping
+from conversations import keeping, receiving
 from memory.models import MemoryNode
 from safety.directives import safe_mode_refusal
 from safety.help_lines import for_country
@@ -16,7 +16,7 @@ from safety.services import note_referrals
 class NotKept(Exception):
     """What was written rang a hard bell, or could not be screened: nothing of it is kept, and this is the answer."""
 
-    def __init__(self, received: cycle.Received) -> None:
+    def __init__(self, received: receiving.Received) -> None:
         super().__init__(received.reply)
         self.received = received
 
@@ -33,11 +33,13 @@ def correct(*, owner: AbstractBaseUser, node: MemoryNode, words: str, country: s
 
 def _screened(owner: AbstractBaseUser, words: str, country: str) -> str:
     words = replace_unstorable(words)
-    screening = cycle.screen(owner.pk, words)
+    screening = receiving.screen(owner.pk, words)
     if screening is None:
-        raise NotKept(cycle.Received(reply=safe_mode_refusal(), resources=for_country(country), refused=True))
+        raise NotKept(
+            receiving.Received(reply=safe_mode_refusal(), resources=for_country(country), refused=True)
+        )
     if screening.action == Action.HARD_BELL:
-        received = cycle.hard_bell(
+        received = receiving.hard_bell(
             owner_id=owner.pk,
             session_id=None,
             after_index=-1,

@@ -8,9 +8,9 @@ from django import forms
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
 
-from conversations.cycle import LONGEST_KEY, LONGEST_MESSAGE
 from conversations.letters.models import LetterPreference
 from conversations.models import Mode, Profile
+from conversations.receiving import LONGEST_KEY, LONGEST_MESSAGE
 from memory.models import MemoryNode
 from safety.resources import defaults
 

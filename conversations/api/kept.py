@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from conversations import cycle, facts, keeping
+from conversations import facts, keeping, receiving
 from conversations.api.base import View, person, turn_or_404
 from conversations.kept_serializers import FactChangesSerializer, FactSerializer, NewFactSerializer
 from memory.knowledge import pin_fact
@@ -85,7 +85,7 @@ def _fact_or_404(request: Request, node_id: UUID) -> MemoryNode:
 
 
 def _country(request: Request) -> str:
-    return cycle.person_country(person(request), country_from(request.headers.get("Accept-Language", "")))
+    return receiving.person_country(person(request), country_from(request.headers.get("Accept-Language", "")))
 
 
 def _as_problem(error: Exception) -> Problem:

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from conversations import cycle, services, stream, window
+from conversations import receiving, services, stream, window
 from conversations.api.base import View, person, session_or_404, turn_or_404
 from conversations.forgetting import NotSettled, forget_turn
 from conversations.models import Session, Turn
@@ -132,15 +132,15 @@ class Recent(View):
         return Response(window.recent_conversations(owner=person(request), **asked.validated_data))
 
 
-def _receive(request: Request, session: Session, said: dict[str, str]) -> cycle.Received:
+def _receive(request: Request, session: Session, said: dict[str, str]) -> receiving.Received:
     try:
-        return cycle.receive(
+        return receiving.receive(
             session=session,
             text=said["text"],
             client_key=said.get("client_key") or uuid4().hex,
             country=_country(request),
         )
-    except cycle.UnusableMessage as error:
+    except receiving.UnusableMessage as error:
         raise Problem(status_code=422, code="unusable_message", detail=str(error)) from error
     except services.ClientKeyReused as error:
         raise Problem(
@@ -151,7 +151,7 @@ def _receive(request: Request, session: Session, said: dict[str, str]) -> cycle.
 
 
 def _country(request: Request) -> str:
-    return cycle.person_country(person(request), country_from(request.headers.get("Accept-Language", "")))
+    return receiving.person_country(person(request), country_from(request.headers.get("Accept-Language", "")))
 
 
 def _wait_seconds(request: Request) -> int:

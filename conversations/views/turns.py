@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from conversations import cycle, services
+from conversations import receiving, services
 from conversations.access import PersonRequest, person_required, session_or_404, turn_or_404
 from conversations.finding import connected_with
 from conversations.forgetting import NotSettled, forget_turn
@@ -70,12 +70,12 @@ def _say(request: PersonRequest, session: Session, form: MessageForm, *, leave_p
     said = form.cleaned_data
     country = frame.country_of(request)
     try:
-        received = cycle.receive(
+        received = receiving.receive(
             session=session, text=said["text"], client_key=said["client_key"], country=country
         )
     except services.ClientKeyReused:
         return _not_sent(request, session, KEY_USED, 409)
-    except cycle.UnusableMessage as error:
+    except receiving.UnusableMessage as error:
         return _not_sent(request, session, str(error), 422)
     if received.refused:
         return _not_sent(request, session, received.reply or "", 503)
@@ -102,7 +102,7 @@ def _said(request: PersonRequest, session: Session, turn: Turn, country: str) ->
 
 
 def _safety_reply(
-    request: PersonRequest, session: Session, received: cycle.Received, *, leave_page: bool
+    request: PersonRequest, session: Session, received: receiving.Received, *, leave_page: bool
 ) -> HttpResponse:
     """The safety card, on the page in any case: also when its bell could not be written to the database."""
     bell = received.bell

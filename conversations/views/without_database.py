@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 import safety.resources
-from conversations import cycle
+from conversations import receiving
 from conversations.forms import MessageForm
 
 P = ParamSpec("P")
@@ -53,7 +53,7 @@ def _answer(request: HttpRequest, session_id: uuid.UUID | None) -> HttpResponse:
     form = MessageForm(request.POST)
     received = None
     if owner_id is not None and form.is_valid():
-        received = cycle.receive_without_database(
+        received = receiving.receive_without_database(
             owner_id=int(owner_id),
             session_id=session_id,
             text=form.cleaned_data["text"],

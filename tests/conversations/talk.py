@@ -3,14 +3,14 @@
 import uuid
 from datetime import datetime
 
-from conversations import cycle, services
+from conversations import cycle, receiving, services
 from conversations.models import Session, Turn
 from memory.indexing import index_pending
 
 
 def say(session: Session, text: str) -> Turn:
     """One message through all layers."""
-    received = cycle.receive(session=session, text=text, client_key=uuid.uuid4().hex)
+    received = receiving.receive(session=session, text=text, client_key=uuid.uuid4().hex)
     assert received.turn is not None
     cycle.answer(received.turn.pk)
     received.turn.refresh_from_db()

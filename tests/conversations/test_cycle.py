@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import Settings
 
-from conversations import cycle, services
+from conversations import cycle, receiving, services
 from conversations.llm.providers import _first_served
 from conversations.models import Session, Turn
 from memory.models import MemoryNode
@@ -27,7 +27,7 @@ def test_a_message_is_answered_and_remembered(provider: ScriptedProvider, sessio
 def test_a_hard_bell_never_reaches_the_model_and_leaves_no_turn(
     provider: ScriptedProvider, session: Session
 ) -> None:
-    received = cycle.receive(session=session, text="I want to kill myself. zebracanary", client_key="k1")
+    received = receiving.receive(session=session, text="I want to kill myself. zebracanary", client_key="k1")
     assert received.turn is None
     assert received.bell is not None
     assert received.reply is not None
@@ -41,7 +41,7 @@ def test_a_hard_bell_never_reaches_the_model_and_leaves_no_turn(
 
 def test_the_same_hard_bell_sent_twice_rings_once(session: Session) -> None:
     for _ in range(2):
-        cycle.receive(session=session, text="I want to kill myself", client_key="k1")
+        receiving.receive(session=session, text="I want to kill myself", client_key="k1")
     assert BellEvent.objects.count() == 1
 
 

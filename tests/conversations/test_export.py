@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from conversations import cycle, exporters
+from conversations import exporters, receiving
 from conversations.models import Session
 from conversations.services import create_session
 from tests.conversations.test_api import CRISIS, answered
@@ -37,6 +37,6 @@ def test_all_sessions_and_turns_are_in_it_in_order(
 
 def test_nobody_elses_words_and_no_bell_are_in_it(owner: User, other: User, session: Session) -> None:
     answered(session, "How deep is the lake?", "Forty metres.")
-    cycle.receive(session=session, text=CRISIS, client_key="k")
+    receiving.receive(session=session, text=CRISIS, client_key="k")
     assert exported(other)["sessions"] == []
     assert "canaryword" not in json.dumps(exported(owner))

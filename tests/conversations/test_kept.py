@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from conversations import cycle, keeping, services
+from conversations import cycle, keeping, receiving, services
 from conversations.intents import asked_to_keep
 from conversations.models import Session, Turn
 from conversations.services import create_session, delete_session, profile_of
@@ -114,7 +114,7 @@ def test_only_what_the_person_said_is_kept_never_the_answer(session: Session) ->
 
 
 def test_what_rings_a_hard_bell_is_never_kept(owner: User, owner_client: Client, session: Session) -> None:
-    cycle.receive(session=session, text=f"Remember that {DANGER}", client_key="k")
+    receiving.receive(session=session, text=f"Remember that {DANGER}", client_key="k")
     page = owner_client.post(reverse("kept"), {"words": DANGER}).content.decode()
     assert "I am glad you said this" in page
     answer = owner_client.post(API, {"content": DANGER}, "application/json")

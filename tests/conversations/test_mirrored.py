@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
-from conversations.cycle import receive
 from conversations.models import Session
+from conversations.receiving import receive
 from conversations.services import create_session
 from memory.engram import mirror
 from memory.models import MirrorJob

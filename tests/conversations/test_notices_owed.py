@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from conversations import cycle, services
+from conversations import cycle, receiving, services
 from conversations.models import Profile, Session, Turn
 from tests.conversations.talk import say
 from tests.scripted_provider import Script, ScriptedProvider
@@ -66,7 +66,7 @@ def test_a_model_that_fails_takes_no_notice_with_it(session: Session, provider: 
 
 
 def test_a_worker_that_goes_takes_no_notice_with_it(session: Session) -> None:
-    received = cycle.receive(session=session, text="Hello there", client_key=uuid.uuid4().hex)
+    received = receiving.receive(session=session, text="Hello there", client_key=uuid.uuid4().hex)
     assert received.turn is not None
     cycle.shutting_down.set()
     try:

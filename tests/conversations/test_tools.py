@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
-from conversations import cycle
+from conversations import receiving
 from conversations.imprint import tokens
 from conversations.models import Session
 from conversations.services import create_session
@@ -73,7 +73,7 @@ def test_no_tool_gives_another_persons_words(toolbox: Toolbox, other: User) -> N
 
 
 def test_no_tool_gives_what_rang_a_hard_bell(toolbox: Toolbox, session: Session) -> None:
-    cycle.receive(session=session, text="I want to kill myself. zebracanary", client_key="k")
+    receiving.receive(session=session, text="I want to kill myself. zebracanary", client_key="k")
     talked(session, ("my garden", "fine"))
     given = [
         call(toolbox.recent_conversations, 1000),

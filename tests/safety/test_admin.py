@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from conversations import cycle
+from conversations import receiving
 from conversations.models import Session
 from safety.models import BellEvent, BellReview, BellView
 
@@ -34,7 +34,7 @@ def review(bell: BellEvent) -> str:
 
 @pytest.fixture
 def bell(session: Session) -> BellEvent:
-    cycle.receive(session=session, text=CRISIS, client_key="k", country="US")
+    receiving.receive(session=session, text=CRISIS, client_key="k", country="US")
     return BellEvent.objects.get()
 
 

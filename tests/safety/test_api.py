@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from conversations import cycle
+from conversations import receiving
 from conversations.models import Session
 from safety.models import BellEvent, BellReview, BellView
 
@@ -17,7 +17,7 @@ CRISIS = "I am going to kill myself tonight, canaryword " + "and more words " * 
 
 @pytest.fixture
 def bell(session: Session) -> BellEvent:
-    cycle.receive(session=session, text=CRISIS, client_key="k")
+    receiving.receive(session=session, text=CRISIS, client_key="k")
     return BellEvent.objects.get()
 
 

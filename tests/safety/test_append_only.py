@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, models, transaction
 
-from conversations import cycle
+from conversations import receiving
 from conversations.models import Session
 from safety.models import BellEvent, BellReview, BellView
 from safety.services import note_view, review_bell
@@ -12,7 +12,7 @@ from safety.services import note_view, review_bell
 
 @pytest.fixture
 def bell(session: Session, steward: User) -> BellEvent:
-    cycle.receive(session=session, text="I am going to kill myself tonight", client_key="k")
+    receiving.receive(session=session, text="I am going to kill myself tonight", client_key="k")
     bell = BellEvent.objects.get()
     note_view(bell=bell, steward=steward)
     review_bell(bell=bell, steward=steward, state="acknowledged", note="called")

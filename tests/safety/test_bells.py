@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from conversations import cycle
+from conversations import receiving
 from conversations.models import Session
 from safety import fallback, services
 from safety.models import BellEvent, RiskState
@@ -48,7 +48,7 @@ def mend() -> None:
 def test_a_bell_that_the_database_does_not_take_goes_to_the_file_and_the_person_has_their_reply(
     broken_bells: None, session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    received = cycle.receive(session=session, text=HARD + " zebracanary", client_key="k")
+    received = receiving.receive(session=session, text=HARD + " zebracanary", client_key="k")
     assert received.reply is not None
     assert "call" in received.reply
     lines = fallback.fallback_path().read_text().splitlines()
@@ -64,7 +64,7 @@ def test_a_bell_that_the_database_does_not_take_goes_to_the_file_and_the_person_
 
 
 def test_a_replay_cut_short_makes_no_second_bell(broken_bells: None, session: Session) -> None:
-    cycle.receive(session=session, text=HARD, client_key="k")
+    receiving.receive(session=session, text=HARD, client_key="k")
     line = fallback.fallback_path().read_bytes()
     mend()
     services.replay_fallback()
@@ -76,7 +76,7 @@ def test_a_replay_cut_short_makes_no_second_bell(broken_bells: None, session: Se
 def test_an_unreadable_line_is_set_aside_and_the_others_are_replayed(
     broken_bells: None, session: Session, var_folder: Path
 ) -> None:
-    cycle.receive(session=session, text=HARD, client_key="k")
+    receiving.receive(session=session, text=HARD, client_key="k")
     with fallback.fallback_path().open("ab") as file:
         file.write(b"{half a li\n")
     mend()
@@ -143,7 +143,7 @@ def test_with_the_database_down_and_no_room_left_at_all_the_person_has_their_rep
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(fallback, "_write", no_room)
-    received = cycle.receive(session=session, text=HARD + " zebracanary", client_key="k")
+    received = receiving.receive(session=session, text=HARD + " zebracanary", client_key="k")
     assert received.reply is not None
     assert "call" in received.reply
     assert "could not be written to the fallback file either" in caplog.text
@@ -162,7 +162,7 @@ def test_past_risk_fades_with_time_and_not_with_filler(owner: User) -> None:
 
 
 def test_a_review_is_appended_and_decides_the_state(session: Session, steward: User) -> None:
-    received = cycle.receive(session=session, text=HARD, client_key="k")
+    received = receiving.receive(session=session, text=HARD, client_key="k")
     assert received.bell is not None
     services.review_bell(bell=received.bell, steward=steward, state="acknowledged")
     services.review_bell(bell=received.bell, steward=steward, state="false_positive", note="a film")
@@ -180,7 +180,7 @@ def test_anything_but_the_three_actions_is_safe_mode(
         raise RuntimeError("the detector is gone")
 
     monkeypatch.setattr(services, "screen", broken)
-    received = cycle.receive(session=session, text="hello", client_key="k")
+    received = receiving.receive(session=session, text="hello", client_key="k")
     assert received.refused
     assert received.turn is None
     assert not session.turns.exists()
@@ -188,7 +188,7 @@ def test_anything_but_the_three_actions_is_safe_mode(
 
 def test_what_was_typed_passes_through_whole(session: Session) -> None:
     text = 'tab\there \\ "quotes"\nnew line \u202eright to left 🙂 \x00 \ud800 end'
-    received = cycle.receive(session=session, text=text, client_key="k")
+    received = receiving.receive(session=session, text=text, client_key="k")
     assert received.turn is not None
     received.turn.refresh_from_db()
     assert received.turn.q == text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")

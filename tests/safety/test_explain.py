@@ -1,6 +1,6 @@
 """A bell in words: how serious, why, and where in the kept words."""
 
-from conversations import cycle
+from conversations import receiving
 from conversations.models import Session
 from safety import explain
 from safety.examples import sentences
@@ -18,7 +18,7 @@ def test_every_example_of_the_weights_can_be_quoted() -> None:
 
 
 def test_a_bell_keeps_what_the_screening_found(session: Session) -> None:
-    cycle.receive(session=session, text="I have decided to kill myself tonight", client_key="k")
+    receiving.receive(session=session, text="I have decided to kill myself tonight", client_key="k")
     bell = BellEvent.objects.get()
     assert (bell.level, bell.ideation_level, bell.score) == ("hard", 4, 1.0)
     assert bell.detector_version.startswith("lists-1+meaning-1-")

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from pytest_django.fixtures import Settings
 from pytest_httpserver import HTTPServer
 
-from conversations import cycle
+from conversations import receiving
 from conversations.models import Session
 from safety import notices
 from safety.models import BellEvent, StewardNotice
@@ -26,7 +26,7 @@ NIGHT = datetime(2026, 5, 4, 3, tzinfo=UTC)
 def bell(session: Session, steward: User) -> BellEvent:
     steward.email = "steward@neuron.example"
     steward.save()
-    cycle.receive(session=session, text=CRISIS, client_key="k")
+    receiving.receive(session=session, text=CRISIS, client_key="k")
     bell = BellEvent.objects.get()
     StewardNotice.objects.update(due_at=NIGHT, created_at=NIGHT)
     return bell
@@ -70,7 +70,7 @@ def test_a_notice_that_cannot_be_sent_is_given_up(bell: BellEvent, settings: Set
 
 
 def test_a_soft_bell_is_left_to_the_digest(session: Session) -> None:
-    cycle.receive(session=session, text="I feel hopeless and worthless, I can't cope", client_key="k")
+    receiving.receive(session=session, text="I feel hopeless and worthless, I can't cope", client_key="k")
     assert BellEvent.objects.get().level == "soft"
     assert not StewardNotice.objects.exists()
 

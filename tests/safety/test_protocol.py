@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from conversations import cycle, stewardship
+from conversations import cycle, receiving, stewardship
 from conversations.models import Profile, Session
 from memory.embedding import EmbedderUnavailable
 from neuron_site import doctor
@@ -162,7 +162,7 @@ def post(client: Client, session: Session, text: str, key: str, **headers: str) 
 
 
 def test_a_bell_is_no_referral_until_its_help_lines_are_shown(owner_client: Client, session: Session) -> None:
-    cycle.receive(session=session, text=HARD, client_key="k")
+    receiving.receive(session=session, text=HARD, client_key="k")
     assert BellEvent.objects.count() == 1
     assert not Referral.objects.exists()
     owner_client.get(reverse("session", args=[session.pk]))
@@ -182,7 +182,7 @@ def test_a_referral_is_counted_once_however_often_it_is_seen(owner_client: Clien
 def test_help_lines_beside_an_answer_count_once_it_is_there(
     provider: ScriptedProvider, owner_client: Client, session: Session
 ) -> None:
-    received = cycle.receive(session=session, text=WISH, client_key="k")
+    received = receiving.receive(session=session, text=WISH, client_key="k")
     assert received.turn is not None
     assert received.turn.help_lines
     owner_client.get(reverse("session", args=[session.pk]))

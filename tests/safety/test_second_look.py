@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from conversations import cycle
+from conversations import receiving
 from conversations.llm.second_look import ModelReader
 from conversations.models import Session
 from safety import second_look, services
@@ -130,7 +130,7 @@ def test_a_lifted_message_rings_leaves_no_turn_and_colours_the_days_after(
 ) -> None:
     reader.opinion = Action.HARD_BELL
     monkeypatch.setattr(services, "screen", lambda *_, **__: local(Action.PASS))
-    received = cycle.receive(session=session, text="something unclear", client_key="k")
+    received = receiving.receive(session=session, text="something unclear", client_key="k")
     assert received.turn is None
     assert reader.asked == ["something unclear"]
     bell = BellEvent.objects.get()
