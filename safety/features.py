@@ -102,7 +102,7 @@ _BITS: dict[str, str] = {
     "care": r"\b(?:therap\w*|counsel\w*|psychiatr\w*|diagnosed|medication|antidepressants?|bipolar|ptsd|adhd|ocd|anorexi\w*|bulimi\w*|eating disorder|hospital\w*|doctor|crisis line|hotline|disorder|symptoms?)\b",
     "calm": r"\b(?:meditat\w*|mindful\w*|journal\w*|self care|routine|habits?|sleep better|better (?:now|today|lately)|improv\w*|proud|happy|thankful|good day|feeling (?:good|great|better|okay|fine)|love (?:it|this|that|my job)|excited|great|awesome|nice|thanks?)\b",
     "everyday": r"\b(?:recipes?|cook\w*|weather|flights?|bank|credit|card|account|calendar|restaurants?|movie times|alarm|reminder|songs?|shopping|car|phone|laptop|translate|spell|email|meeting|hotel|pay|bill|traffic to|directions|insurance|password|workout|gym|diet|sugar|smoking|coffee|garden\w*|move|moving|job|office)\b",
-    "short": r"^(?:\S+ ?){1,5}$",
+    "short": r"^\S+(?: \S+){0,4} ?$",
     "long": r"^(?:\S+ ){60,}",
 }
 _PRODUCTS = [

@@ -80,6 +80,7 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]*\s+|\n+|[。!?]")
 # The detector knows how people speak of themselves; of a sentence that is not about the speaker it must be surer.
 SURE = 0.99
 _OF_ITSELF = re.compile(r"\b(?:i|i'm|i'll|i've|me|my|myself|we|us|ourselves|let's)\b")
+LEAST_OF_MUCH = 80  # characters
 LONGEST_HELD = 1200  # characters; text without any sentence end is looked at in pieces of this
 
 
@@ -202,13 +203,16 @@ class SentenceGate:
         return passed
 
     def _cut(self, *, final: bool) -> int:
-        ends = list(_SENTENCE_END.finditer(self._held))
-        if final:
-            return ends[0].end() if ends else len(self._held)
-        # The white space behind the mark may still be growing, so that an end at the very end is not one yet.
-        for end in ends:
-            if end.end() < len(self._held) or end.group().endswith("\n"):
+        # Of much text at once, short sentences are looked at together: ten thousand of one letter would take minutes.
+        least = LEAST_OF_MUCH if len(self._held) > LONGEST_HELD else 0
+        for end in _SENTENCE_END.finditer(self._held):
+            if end.end() < least:
+                continue
+            # The white space behind the mark may still be growing, so that an end at the very end is not one yet.
+            if final or end.end() < len(self._held) or end.group().endswith("\n"):
                 return end.end()
+        if final:
+            return len(self._held)
         if len(self._held) > LONGEST_HELD and not _TAG_LIKE.search(self._held):
             return LONGEST_HELD
         return 0

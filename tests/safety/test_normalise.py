@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from safety.lexicon import lexicon
@@ -101,6 +101,8 @@ MARKS = [
 PIECES = st.sampled_from([*WORDS.split("|"), *MARKS])
 
 
+@example([("x" * 40, 30), (" ", 2), ("a", 1)], "")  # "short" once took the fourth power of a word's length
+@example([("a", 5000), (".", 5000)], "\n")
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
