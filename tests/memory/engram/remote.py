@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -215,7 +215,7 @@ class FaultProxy:
             threading.Thread(target=self._serve, args=(link,), daemon=True).start()
 
     def _serve(self, link: socket.socket) -> None:
-        with link, link.makefile("rb") as stream, suppress(OSError):
+        with link, link.makefile("rb") as stream, suppress(OSError, HTTPException):
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while request := read_request(stream):
                 fault = self.choose()

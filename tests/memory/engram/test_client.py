@@ -4,6 +4,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -102,7 +103,8 @@ def test_an_answer_nobody_asked_for_is_not_taken_for_the_next_ones(make_client: 
         def serve() -> None:
             for _ in range(2):
                 link, _address = listener.accept()
-                with link:
+                # The client leaves with an answer unread, which resets the connection.
+                with link, suppress(ConnectionError):
                     received.append(link.recv(65536).split(b" ")[0])
                     link.sendall(twice)
                     link.recv(65536)
