@@ -156,7 +156,7 @@ def test_a_letter_that_another_worker_writes_is_left_alone(
     assert len(mail_server.accepted) == 1
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_a_worker_killed_after_the_server_said_yes_leaves_one_letter(
     mail_server: MailServer, transactional_db: None
 ) -> None:

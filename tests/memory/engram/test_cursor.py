@@ -15,7 +15,7 @@ from memory.models import MemoryEdge, MemoryNode
 from memory.services import connect, delete_nodes, overwrite_node
 from tests.memory.engram.protocol import TokenClient
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 def node(owner: User, content: str = "The lake is deep.") -> MemoryNode:

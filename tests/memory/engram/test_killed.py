@@ -26,7 +26,7 @@ from tests.memory.engram.remote import Engram, FaultProxy, free_port
 from tests.memory.engram.test_mirror import assert_mirrored, local_state, talk
 from tests.stack import ROOT, wait_for, with_database
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 # The whole proof takes 50: NEURON_TEST_KILLS=50.
 KILLS = int(os.environ.get("NEURON_TEST_KILLS", "15"))
 
