@@ -1,6 +1,7 @@
 """Two real Neurons, each started by its own command, one as the engram of the other."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,13 @@ from tests.site.conftest import own_folder
 from tests.stack import wait_for
 from tests.two_neurons import Neuron, differences, live
 
-pytestmark = pytest.mark.processes
+pytestmark = [
+    pytest.mark.processes,
+    # They take minutes on two cores; benchmarks/two_neurons.py does the same at length.
+    pytest.mark.skipif(
+        not os.environ.get("NEURON_TEST_LONG"), reason="NEURON_TEST_LONG=1 tries two whole Neurons"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
