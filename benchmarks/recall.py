@@ -115,7 +115,7 @@ class Filling:
             q, a = (self.vocabulary.sentence(words) for words in said)
             payload = json.dumps({"q": q, "a": a})
             nodes.append((node, owner, "Conversation", "Episodic", "", f"Q: {q}\nA: {a}", payload, "{}", 0.5, 0.5, 1.0,
-                          session, turn, at, at, at, 1, 1, 0))  # fmt: skip
+                          session, turn, at, at, at, 1, 1, 0, 1, False))  # fmt: skip
             for side, (role, words) in enumerate(zip(("person", "assistant"), said, strict=True)):
                 keys = [self.key(owner, self.vocabulary.stems[word]) for word in dict.fromkeys(words)]
                 terms = "{" + ",".join(map(str, [*dict.fromkeys(keys), 0])) + "}"
@@ -129,7 +129,7 @@ class Filling:
             with cursor.copy(
                 "COPY memory_memorynode (id, owner_id, node_type, tier, label, content, payload, tags, salience,"
                 " importance, confidence, session_id, turn_index, occurred_at, created_at, updated_at, version,"
-                " indexed_version, hold) FROM STDIN"
+                " indexed_version, hold, connected_version, derived) FROM STDIN"
             ) as copy:
                 for row in nodes:
                     copy.write_row(row)
