@@ -4,17 +4,16 @@ Bells are not in it: what rang hard was never a turn, and their 80 characters ar
 """
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection
 from django.utils import timezone
 
 from conversations.models import Attempt, Session, Turn
 from conversations.services import profile_of
+from memory.streaming import read_between
 
 FORMAT = "neuron-export-1"
 TURNS_AT_ONCE = 200
@@ -25,10 +24,10 @@ async def write_export(owner: AbstractBaseUser) -> AsyncIterator[str]:
 
     Asynchronous, because a synchronous generator is gathered whole before anything is sent.
     """
-    yield json.dumps(await _read(lambda: _head(owner)), ensure_ascii=False)[:-1] + ', "sessions": [\n'
+    yield json.dumps(await read_between(lambda: _head(owner)), ensure_ascii=False)[:-1] + ', "sessions": [\n'
     separator = ""
-    for session_id in await _read(lambda: list(_sessions(owner).values_list("pk", flat=True))):
-        session = await _read(_sessions(owner).filter(pk=session_id).first)
+    for session_id in await read_between(lambda: list(_sessions(owner).values_list("pk", flat=True))):
+        session = await read_between(_sessions(owner).filter(pk=session_id).first)
         if session is None:
             continue  # deleted while this was written
         yield separator + json.dumps(_session(session), ensure_ascii=False)[:-1] + ', "turns": [\n'
@@ -41,23 +40,11 @@ async def write_export(owner: AbstractBaseUser) -> AsyncIterator[str]:
 
 async def _write_turns(owner: AbstractBaseUser, session: Session) -> AsyncIterator[str]:
     after, separator = -1, ""
-    while turns := await _read(partial(_turns, owner, session, after)):
+    while turns := await read_between(partial(_turns, owner, session, after)):
         for turn in turns:
             yield separator + json.dumps(_turn(turn), ensure_ascii=False)
             separator = ",\n"
         after = turns[-1].turn_index
-
-
-async def _read(query: Callable[[], Any]) -> Any:
-    def run() -> Any:
-        try:
-            return query()
-        finally:
-            # A slow download must not hold a connection of the pool between two pieces.
-            if not connection.in_atomic_block:
-                connection.close()
-
-    return await sync_to_async(run)()
 
 
 def _sessions(owner: AbstractBaseUser) -> Any:

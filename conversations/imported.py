@@ -200,7 +200,7 @@ def _remember(session: Session, turns: Iterable[Turn]) -> None:
     if session.temporary:
         return
     for turn in turns:
-        make_node(session=session, turn=turn)
+        make_node(owner=session.owner, session=session, turn=turn)
 
 
 def _forget(owner: AbstractBaseUser, session: Session) -> None:

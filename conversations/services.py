@@ -170,52 +170,38 @@ def accept_turn(
 
     The lock on the session's row keeps `turn_index` without gap or repeat. Raises ClientKeyReused.
     """
+    now = now or timezone.now()
     try:
-        return Accepted(
-            _insert_turn(session, text, client_key, action, help_lines, bell, now or timezone.now()),
-            replayed=False,
-        )
+        with transaction.atomic():
+            locked = Session.objects.select_for_update().get(pk=session.pk)
+            turn = Turn.objects.create(
+                session=locked,
+                owner_id=locked.owner_id,
+                turn_index=locked.next_index,
+                q=text,
+                action=action,
+                help_lines=help_lines,
+                mode=locked.mode,
+                client_key=client_key,
+                lease_until=now + PICK_UP,
+                created_at=now,
+            )
+            locked.next_index += 1
+            locked.last_turn_at = now
+            if not locked.title:
+                locked.title = title_from(text)
+            locked.save(update_fields=["next_index", "last_turn_at", "title"])
+            if bell is not None:
+                bell.after_index = turn.turn_index
+                safety.services.save_bell(bell=bell, mirrored=not locked.temporary)
+            transaction.on_commit(lambda: hint_answer(turn.pk))
     except IntegrityError:
         # One turn of a client_key in a session: another sending of this message was first.
         standing = find_turn(session=session, client_key=client_key, text=text)
         if standing is None:
             raise
         return Accepted(standing, replayed=True)
-
-
-def _insert_turn(
-    session: Session,
-    text: str,
-    client_key: str,
-    action: str,
-    help_lines: bool,
-    bell: BellEvent | None,
-    now: datetime,
-) -> Turn:
-    with transaction.atomic():
-        locked = Session.objects.select_for_update().get(pk=session.pk)
-        turn = Turn.objects.create(
-            session=locked,
-            owner_id=locked.owner_id,
-            turn_index=locked.next_index,
-            q=text,
-            action=action,
-            help_lines=help_lines,
-            mode=locked.mode,
-            client_key=client_key,
-            lease_until=now + PICK_UP,
-            created_at=now,
-        )
-        locked.next_index += 1
-        locked.last_turn_at = now
-        if not locked.title:
-            locked.title = title_from(text)
-        locked.save(update_fields=["next_index", "last_turn_at", "title"])
-        if bell is not None:
-            bell.after_index = turn.turn_index
-            safety.services.save_bell(bell=bell, mirrored=not locked.temporary)
-        transaction.on_commit(lambda: hint_answer(turn.pk))
-    return turn
+    return Accepted(turn, replayed=False)
 
 
 def title_from(text: str) -> str:
@@ -331,14 +317,14 @@ def remember(*, turn: Turn) -> None:
     """The turn's Conversation node and the rolling history, inside the caller's transaction."""
     if turn.session.temporary:
         return
-    make_node(session=turn.session, turn=turn)
+    make_node(owner=turn.owner, session=turn.session, turn=turn)
     rewrite_history(owner=turn.owner)
 
 
-def make_node(*, session: Session, turn: Turn) -> MemoryNode:
-    """The Conversation node of a turn of this session, inside the caller's transaction."""
+def make_node(*, owner: AbstractBaseUser, session: Session, turn: Turn) -> MemoryNode:
+    """The Conversation node of a turn of this session of theirs, inside the caller's transaction."""
     return memory.services.remember_turn(
-        owner=turn.owner,
+        owner=owner,
         session_id=session.pk,
         turn_index=turn.turn_index,
         q=turn.q,

@@ -96,7 +96,7 @@ def connect_node(*, node_id: UUID) -> None:
 
 def _alike(node: MemoryNode) -> dict[UUID, float]:
     """The nearest earlier turns of other sessions by what the person said in them, with their cosine."""
-    model = dense.searchable_model(node.owner_id)
+    _, approximate, model = dense.indexed(node.owner_id)
     own = (
         UnitVector.objects.filter(owner_id=node.owner_id, utterance__node=node, unit=0, model=model)
         .exclude(utterance__role=ASSISTANT)
@@ -107,14 +107,13 @@ def _alike(node: MemoryNode) -> dict[UUID, float]:
     if own is None:
         return {}
     vector = dense.vectors(node.owner_id, [own], model)[own]
-    index = OwnerIndex.objects.filter(pk=node.owner_id).first()
     near = dense.candidates(
         node.owner_id,
         vector,
         model,
         Filters(until=node.occurred_at, node_types=(MemoryNode.NodeType.CONVERSATION,)),
         NEAREST,
-        approximate=index is not None and index.approximate,
+        approximate=approximate,
     )
     rows = (
         Utterance.objects.filter(pk__in=near, owner_id=node.owner_id, length__gte=LEAST_LENGTH)

@@ -11,11 +11,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
-from django.db.models.functions import Length
 from django.utils import timezone
 
 from memory.models import MemoryNode
-from memory.recall_models import OwnerTerm, Utterance
+from memory.recall_models import Utterance
 from memory.retrieval import CONFIDENT, lexical, recall, text
 from memory.retrieval.question import MOST_CHARACTERS, Question, Term, read
 from memory.retrieval.snippets import Marks, cut, said
@@ -28,8 +27,6 @@ MOST_AROUND = 160
 MOST_UNSURE = 5
 # Of a word that is in more messages than this, the ones indexed last are looked at.
 MOST_LOOKED_AT = 5000
-# A part of a word stands for the owner's words that hold it, the shortest of them.
-MOST_PART_WORDS = 20
 # Of so many, the most that recall gives, the nearest in meaning are taken.
 MOST_COMPARED = 100
 # What recall's channel of meaning gives to a hit that may be called near. Of 80 questions in two of LoCoMo's
@@ -226,15 +223,13 @@ def _held(owner: AbstractBaseUser, asked: Question) -> list[_Held] | None:
     language = text.language_of(asked.text)
     stems = {term.word: text.stems(term.word, language) for term in asked.terms}
     keys = [key(owner.pk, stem) for some in stems.values() for stem in some]
-    known = OwnerTerm.objects.filter(owner_id=owner.pk, chunks__gt=0)
-    counted = dict(known.filter(key__in=keys).values_list("key", "chunks"))
+    counted = lexical.frequencies(owner.pk, keys)
     held = []
     for word, some in stems.items():
         whole = {stem: key(owner.pk, stem) for stem in some if key(owner.pk, stem) in counted}
         count = sum(counted[one] for one in whole.values())
         if not whole and (len(word) > 1 or not word.isascii()):
-            parts = known.filter(word__contains=word[: text.LONGEST_TOKEN]).order_by(Length("word"), "key")
-            found = list(parts.values_list("word", "key", "chunks")[:MOST_PART_WORDS])
+            found = lexical.part_words(owner.pk, word[: text.LONGEST_TOKEN])
             whole = {stem: number for stem, number, _ in found}
             count = sum(chunks for _, _, chunks in found)
         if not whole:

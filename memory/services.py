@@ -16,6 +16,7 @@ from django.utils import timezone
 from memory.engram.background import hint_mirror
 from memory.engram.owner import engram_owner_id
 from memory.models import MemoryEdge, MemoryNode, MirrorJob, Tombstone
+from memory.querysets import MemoryNodeQuerySet
 from memory.recall_models import OwnerIndex
 
 
@@ -130,16 +131,20 @@ def connect(
 def overwrite_node(*, node: MemoryNode, mirrored: bool = True, above: int = 0, **values: Any) -> MemoryNode:
     """Change a node in place, one version higher, and higher than `above`. What it says now was said here."""
     with transaction.atomic(savepoint=False):
-        MemoryNode.objects.filter(pk=node.pk).update(
-            **values,
-            version=Greatest(F("version"), above) + 1,
-            updated_at=timezone.now(),
-            hold=MemoryNode.Hold.NONE,
-        )
+        _overwrite(MemoryNode.objects.filter(pk=node.pk), above=above, **values)
         node.refresh_from_db()
         if mirrored:
             enqueue_node(node)
     return node
+
+
+def _overwrite(nodes: MemoryNodeQuerySet, *, above: int = 0, **values: Any) -> int:
+    return nodes.update(
+        **values,
+        version=Greatest(F("version"), above) + 1,
+        updated_at=timezone.now(),
+        hold=MemoryNode.Hold.NONE,
+    )
 
 
 def overwrite_history(
@@ -147,11 +152,9 @@ def overwrite_history(
 ) -> None:
     """The rolling history of a person, `conv:history`: one node, overwritten, created at first use."""
     history = MemoryNode.objects.owned_by(owner).of_type(MemoryNode.NodeType.HISTORY)
-    values = {"content": content, "payload": payload, "occurred_at": occurred_at}
+    values: dict[str, Any] = {"content": content, "payload": payload, "occurred_at": occurred_at}
     with transaction.atomic(savepoint=False):
-        if not history.update(
-            **values, version=F("version") + 1, updated_at=timezone.now(), hold=MemoryNode.Hold.NONE
-        ):
+        if not _overwrite(history, **values):
             MemoryNode.objects.get_or_create(
                 owner_id=owner.pk,
                 node_type=MemoryNode.NodeType.HISTORY,

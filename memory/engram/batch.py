@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,24 +15,9 @@ from memory.models import MemoryEdge, MemoryNode, Tombstone
 from memory.recall_models import Utterance
 
 AT_ONCE = 500
-_NODE_VALUES = (
-    "node_type",
-    "tier",
-    "label",
-    "content",
-    "payload",
-    "tags",
-    "salience",
-    "importance",
-    "confidence",
-    "session_id",
-    "turn_index",
-    "occurred_at",
-    "created_at",
-    "updated_at",
-    "version",
-)
-_EDGE_VALUES = ("kind", "weight", "created_at", "updated_at", "version")
+# What a node or an edge that comes in brings beside its id and its ends.
+_NODE_VALUES = tuple(one.name for one in fields(WireNode) if one.name != "id")
+_EDGE_VALUES = tuple(one.name for one in fields(WireEdge) if one.name not in ("id", "source", "target"))
 
 
 @dataclass
@@ -64,13 +49,13 @@ def _write(model: type[MemoryNode] | type[MemoryEdge], rows: Iterable[MemoryNode
 
     They come as one JSON array, each column by its own type: an ORM insert takes many times as long.
     """
-    fields = [one for one in model._meta.concrete_fields if not isinstance(one, TransactionId)]
-    values = [{one.column: getattr(row, one.attname) for one in fields} for row in rows]
+    columns_of = [one for one in model._meta.concrete_fields if not isinstance(one, TransactionId)]
+    values = [{one.column: getattr(row, one.attname) for one in columns_of} for row in rows]
     if not values:
         return
-    columns = [str(one.column) for one in fields]
+    columns = [str(one.column) for one in columns_of]
     names = ", ".join(columns)
-    typed = ", ".join(f"{one.column} {one.db_type(connection)}" for one in fields)
+    typed = ", ".join(f"{one.column} {one.db_type(connection)}" for one in columns_of)
     anew = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in ("id", "owner_id"))
     with connection.cursor() as cursor:
         cursor.execute(

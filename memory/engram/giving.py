@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection
 
 from memory.engram import wire
 from memory.engram.cursor import EDGES, NODES, Cursor
 from memory.models import MemoryEdge, MemoryNode, Tombstone
+from memory.streaming import read_between
 
 AT_ONCE = 500
 # One page of a sync. The reader holds it whole, and gives up on an answer after ten seconds or 64 MiB.
@@ -31,26 +30,15 @@ async def write_array(
     No query and no connection is open between two pieces, so that a slow reader holds nothing up. What was
     deleted in between is left out. Asynchronous, because a synchronous generator is gathered whole.
     """
-    chosen = await _read(ids)
+    chosen = await read_between(ids)
     yield "["
     separator = ""
     for start in range(0, len(chosen), AT_ONCE):
-        written = await _read(partial(rows, chosen[start : start + AT_ONCE]))
+        written = await read_between(partial(rows, chosen[start : start + AT_ONCE]))
         if written:
             yield separator + ",\n".join(written)
             separator = ",\n"
     yield "]"
-
-
-async def _read(query: Callable[[], T]) -> T:
-    def run() -> T:
-        try:
-            return query()
-        finally:
-            if not connection.in_atomic_block:
-                connection.close()
-
-    return await sync_to_async(run)()
 
 
 def newest_nodes(owner: AbstractBaseUser, limit: int) -> list[UUID]:

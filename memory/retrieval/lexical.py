@@ -10,6 +10,8 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from memory.retrieval import arrays
+
 Ints = NDArray[np.int64]
 
 # Postings read for one query. Past it the commonest terms are scored among the candidates that rarer ones found.
@@ -65,16 +67,16 @@ def frequencies(owner_id: int, keys: Sequence[int]) -> dict[int, int]:
         return dict(cursor.fetchall())
 
 
-def part_words(owner_id: int, part: str) -> dict[int, int]:
-    """Keys of the owner's words that hold this part, with their frequencies; for a word that is nowhere whole."""
+def part_words(owner_id: int, part: str) -> list[tuple[str, int, int]]:
+    """The owner's words that hold this part, shortest first: word, key, frequency. For one that is nowhere whole."""
     escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT key, chunks FROM memory_ownerterm WHERE owner_id = %s AND word LIKE %s AND chunks > 0"
+            "SELECT word, key, chunks FROM memory_ownerterm WHERE owner_id = %s AND word LIKE %s AND chunks > 0"
             " ORDER BY length(word), key LIMIT %s",
             [owner_id, f"%{escaped}%", MOST_PART_WORDS],
         )
-        return dict(cursor.fetchall())
+        return list(cursor.fetchall())
 
 
 def affordable(ways: Sequence[Way]) -> list[Way]:
@@ -100,28 +102,23 @@ class Postings:
 
 def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
     """Every utterance that holds a way."""
-    numbers: dict[int, list[int]] = {}
+    of_key: dict[int, list[int]] = {}
     for number, way in enumerate(ways):
-        numbers.setdefault(way.key, []).append(number)
-    found: list[tuple[Ints, Ints, Ints]] = []
+        of_key.setdefault(way.key, []).append(number)
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT key, array_send(utterances), array_send(threads) FROM memory_posting"
             " WHERE owner_id = %s AND key = ANY(%s)",
-            [owner_id, list(numbers)],
+            [owner_id, list(of_key)],
         )
-        for key, utterances, threads in cursor.fetchall():
-            ids, sessions = _numbers(utterances, ">i8"), _numbers(threads, ">i4")
-            found += [(np.full(len(ids), number), ids, sessions) for number in numbers[key]]
-    if not found:
-        return Postings(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
-    return Postings(*(np.concatenate(column) for column in zip(*found, strict=True)))
-
-
-def _numbers(sent: bytes, kind: str) -> Ints:
-    """PostgreSQL's wire form of an array without NULL: a head of 20 bytes, then each number after its length."""
-    return np.frombuffer(bytes(sent)[20:], dtype=[("length", ">i4"), ("number", kind)])["number"].astype(
-        np.int64
+        rows = [(number, *sent) for key, *sent in cursor.fetchall() for number in of_key[key]]
+    return Postings(
+        np.repeat(
+            np.array([number for number, _, _ in rows], dtype=np.int64),
+            [arrays.count(utterances, ">i8") for _, utterances, _ in rows],
+        ),
+        arrays.numbers((utterances for _, utterances, _ in rows), ">i8"),
+        arrays.numbers((threads for _, _, threads in rows), ">i4"),
     )
 
 

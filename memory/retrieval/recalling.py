@@ -168,7 +168,7 @@ def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Float
         ]
         if not found and len(term.word) >= 2:
             parts = lexical.part_words(owner_id, term.word)
-            found = [Way(part, number, lexical.PART_WORD_CREDIT, count) for part, count in parts.items()]
+            found = [Way(part, number, lexical.PART_WORD_CREDIT, count) for _, part, count in parts]
         ways += found
         own.append(max((way.chunks for way in found if way.credit == 1.0), default=0))
     return ways, fusion.idf(np.array(own, dtype=np.int64), chunks) ** fusion.IDF_POWER

@@ -8,6 +8,8 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from memory.retrieval import arrays
+
 # A candidate's neighbours two turns away are candidates too, and the formula looks three turns around each.
 SCORED_AROUND = 2
 FETCHED_AROUND = 5
@@ -108,9 +110,7 @@ def ids_from(owner_id: int, session_id: UUID, turn_index: int) -> tuple[int, ...
 
 def keys_by_chunk(rows: Sequence[Row]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every key of every chunk of the rows, and the number of its chunk, counted over all rows in order."""
-    # array_send: a 20-byte head, then for each element its length (4 bytes) and the number itself.
-    body = b"".join(bytes(row.terms)[20:] for row in rows)
-    keys = np.frombuffer(body, dtype=[("length", ">i4"), ("key", ">i8")])["key"].astype(np.int64)
+    keys = arrays.numbers((row.terms for row in rows), ">i8")
     ends = keys == 0
     chunk = np.cumsum(ends) - ends
     return keys[~ends], chunk[~ends]

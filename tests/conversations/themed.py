@@ -45,7 +45,7 @@ def remember(owner: User, turns: list[dict[str, Any]], *, heavy: str = "") -> Se
             created_at=at,
             answered_at=at,
         )
-        make_node(session=session, turn=kept)
+        make_node(owner=session.owner, session=session, turn=kept)
     session.next_index = len(turns)
     session.last_turn_at = datetime.fromisoformat(turns[-1]["at"])
     session.save()

@@ -1,0 +1,23 @@
+"""Numbers out of PostgreSQL's arrays without a Python object for each. Pure."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+HEAD_BYTES = 20
+_LENGTH_BYTES = 4
+
+
+def numbers(sent: Iterable[bytes], kind: str) -> NDArray[np.int64]:
+    """Those of arrays without NULL, one behind the other, as `array_send` gives them; `kind` is ">i4" or ">i8".
+
+    The wire form is a head of 20 bytes, then each number after its length.
+    """
+    body = b"".join(bytes(one)[HEAD_BYTES:] for one in sent)
+    return np.frombuffer(body, dtype=[("length", ">i4"), ("number", kind)])["number"].astype(np.int64)
+
+
+def count(sent: bytes, kind: str) -> int:
+    """How many numbers one such array holds."""
+    return max(0, len(sent) - HEAD_BYTES) // (_LENGTH_BYTES + np.dtype(kind).itemsize)
