@@ -74,3 +74,8 @@ def steward_client(steward: User) -> Client:
 @pytest.fixture
 def session(owner: User) -> Session:
     return create_session(owner=owner)
+
+
+@pytest.fixture
+def transactional_db(transactional_db: None, django_db_serialized_rollback: None) -> None:
+    """Tests with transactions of their own leave what migrations made: without it those behind them miss it."""
