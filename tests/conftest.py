@@ -7,6 +7,7 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
 from django.test import Client
+from pytest_django import Settings
 
 from conversations.models import Session
 from conversations.services import create_session
@@ -48,6 +49,13 @@ def steward(db: None) -> User:
     )
     person.groups.add(group)
     return person
+
+
+@pytest.fixture
+def built_in(settings: Settings) -> None:
+    """No model is set."""
+    settings.NEURON_MODEL = ""
+    settings.NEURON_MODEL_URL = ""
 
 
 def signed_in(person: User) -> Client:

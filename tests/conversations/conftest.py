@@ -20,10 +20,3 @@ def provider(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sc
         settings.NEURON_MODEL_TIMEOUT_S = 10
         settings.NEURON_SECOND_LOOK = False
         yield running
-
-
-@pytest.fixture
-def built_in(settings: Settings) -> None:
-    """No model is set."""
-    settings.NEURON_MODEL = ""
-    settings.NEURON_MODEL_URL = ""
