@@ -1,3 +1,3 @@
 """The scripted model of the conversations tests."""
 
-from tests.conversations.conftest import built_in, provider  # noqa: F401 (fixtures)
+from tests.conversations.conftest import provider  # noqa: F401 (a fixture)

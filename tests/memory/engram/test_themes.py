@@ -28,7 +28,7 @@ def test_a_deleted_sessions_share_of_the_themes_goes_at_the_remote_too(
     send_all()
     assert_mirrored(owner, engram)
     assert len(engram.edges) <= edges - turns
-    assert "courgettes" not in str(engram.nodes)
+    assert "Nine courgettes" not in str(engram.nodes)
 
     for session in sessions:
         if session is not gone:
