@@ -101,11 +101,11 @@ DATABASES: dict[str, Any] = {
         "CONN_MAX_AGE": 0,
     }
 }
-# A pool, because under ASGI each request runs in a thread of its own; a read that waits for a
-# connection longer than the timeout is refused rather than left hanging.
+# A pool, because under ASGI each request runs in a thread of its own; a read that waits for a connection longer than
+# the timeout is refused rather than left hanging. With the database away so long waits somebody in danger, too.
 DATABASES["default"].setdefault("OPTIONS", {}).update(
     {
-        "pool": {"min_size": 0, "max_size": env.integer("DATABASE_POOL", default=20, least=2), "timeout": 10},
+        "pool": {"min_size": 0, "max_size": env.integer("DATABASE_POOL", default=20, least=2), "timeout": 5},
         "connect_timeout": 5,
         "application_name": "neuron",
     }
