@@ -106,7 +106,10 @@ def _alike(node: MemoryNode) -> dict[UUID, float]:
     )
     if own is None:
         return {}
-    vector = dense.vectors(node.owner_id, [own], model)[own]
+    _, vectors = dense.vectors(node.owner_id, [own], model)
+    if not len(vectors):
+        return {}
+    vector = vectors[0]
     near = dense.candidates(
         node.owner_id,
         vector,
@@ -115,16 +118,18 @@ def _alike(node: MemoryNode) -> dict[UUID, float]:
         NEAREST,
         approximate=approximate,
     )
-    rows = (
+    node_of = dict(
         Utterance.objects.filter(pk__in=near, owner_id=node.owner_id, length__gte=LEAST_LENGTH)
         .exclude(role=ASSISTANT)
         .exclude(session_id=node.session_id)
         .values_list("pk", "node_id")
     )
-    vectors = dense.vectors(node.owner_id, [pk for pk, _ in rows], model)
-    cosines = {node_id: float(np.clip(vector @ vectors[pk], 0, 1)) for pk, node_id in rows if pk in vectors}
-    best = sorted(cosines.items(), key=lambda pair: -pair[1])[:MOST_ALIKE]
-    return {node_id: round(cosine, 4) for node_id, cosine in best if cosine >= SAME_TOPIC}
+    found, vectors = dense.vectors(node.owner_id, list(node_of), model)
+    if not found:
+        return {}
+    cosines = np.clip(vectors @ vector, 0, 1)
+    best = [at for at in np.argsort(-cosines)[:MOST_ALIKE] if cosines[at] >= SAME_TOPIC]
+    return {node_of[found[at]]: round(float(cosines[at]), 4) for at in best}
 
 
 def _named(node: MemoryNode, said: Sequence[str]) -> list[MemoryNode]:

@@ -1,4 +1,4 @@
-"""Numbers out of PostgreSQL's arrays without a Python object for each. Pure."""
+"""Numbers into and out of PostgreSQL's arrays without a Python object, or a look at each, on the way. Pure."""
 
 from collections.abc import Iterable
 
@@ -7,6 +7,11 @@ from numpy.typing import NDArray
 
 HEAD_BYTES = 20
 _LENGTH_BYTES = 4
+
+
+def literal(values: Iterable[int]) -> str:
+    """An array of integers as text, for `%s::bigint[]`: the driver looks for quotes in every number of a list."""
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def numbers(sent: Iterable[bytes], kind: str) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 
 from memory import embedding
+from memory.retrieval import arrays
 from memory.retrieval.lexical import Filters
 
 Vector = NDArray[np.float32]  # (dimensions,)
@@ -49,7 +50,7 @@ def indexed(owner_id: int) -> tuple[int, bool, str]:
     return chunks, approximate, older or current
 
 
-def embed_query(query: str, model: str) -> NDArray[np.float32] | None:
+def embed_query(query: str, model: str) -> Vector | None:
     """The query's vector in that model's space; None where nothing can make it now."""
     try:
         if model == embedding.model_name():
@@ -63,7 +64,7 @@ def embed_query(query: str, model: str) -> NDArray[np.float32] | None:
 
 def candidates(
     owner_id: int,
-    vector: NDArray[np.float32],
+    vector: Vector,
     model: str,
     filters: Filters,
     limit: int,
@@ -83,20 +84,19 @@ def candidates(
             "WITH near AS MATERIALIZED (SELECT v.utterance_id FROM memory_unitvector v"
             + _joined(filters)
             + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql}{LEFT_OUT}"
-            " ORDER BY bit_count(v.bits # binary_quantize(%s::halfvec)) LIMIT %s)"
+            " ORDER BY v.bits <~> binary_quantize(%s::halfvec) LIMIT %s)"
             " SELECT v.utterance_id FROM near JOIN memory_unitvector v USING (utterance_id)"
             " WHERE v.model = %s AND v.unit = 0 ORDER BY v.embedding <#> %s::halfvec LIMIT %s",
             [
-                *(owner_id, model, *filters.values, list(filters.left_out), literal, FIRST_LOOK * limit),
+                *(owner_id, model, *filters.values, arrays.literal(filters.left_out)),
+                *(literal, FIRST_LOOK * limit),
                 *(model, literal, limit),
             ],
         )
         return [row[0] for row in cursor.fetchall()]
 
 
-def _nearest_approximately(
-    owner_id: int, vector: NDArray[np.float32], filters: Filters, limit: int
-) -> list[int]:
+def _nearest_approximately(owner_id: int, vector: Vector, filters: Filters, limit: int) -> list[int]:
     size, model = embedding.PACKAGED_DIMENSIONS, embedding.PACKAGED_MODEL
     near = f"v.embedding::halfvec({size}) <#> %s::halfvec({size})"
     with transaction.atomic(), connection.cursor() as cursor:
@@ -108,7 +108,7 @@ def _nearest_approximately(
             + _joined(filters)
             + f" WHERE v.unit = 0 AND v.approximate AND v.model = '{model}' AND v.owner_id = %s{filters.sql}"
             + f"{LEFT_OUT} ORDER BY {near} LIMIT %s",
-            [owner_id, *filters.values, list(filters.left_out), as_literal(vector), limit],
+            [owner_id, *filters.values, arrays.literal(filters.left_out), as_literal(vector), limit],
         )
         return [row[0] for row in cursor.fetchall()]
 
@@ -117,34 +117,33 @@ def _joined(filters: Filters) -> str:
     return " JOIN memory_utterance u ON u.id = v.utterance_id" if filters.sql else ""
 
 
-def nearness(
-    owner_id: int, utterance_ids: Sequence[int], vector: NDArray[np.float32], model: str
-) -> dict[int, float]:
+def nearness(owner_id: int, utterance_ids: Sequence[int], vector: Vector, model: str) -> dict[int, float]:
     """d of each utterance: half the cosine of the whole, half that of its best unit (the whole, where it has none)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT utterance_id, max(near) FILTER (WHERE unit = 0), max(near) FILTER (WHERE unit > 0) FROM ("
             " SELECT utterance_id, unit, -(embedding <#> %s::halfvec) AS near FROM memory_unitvector"
-            " WHERE utterance_id = ANY(%s) AND model = %s AND owner_id = %s) AS v GROUP BY 1",
-            [as_literal(vector), list(utterance_ids), model, owner_id],
+            " WHERE utterance_id = ANY(%s::bigint[]) AND model = %s AND owner_id = %s) AS v GROUP BY 1",
+            [as_literal(vector), arrays.literal(utterance_ids), model, owner_id],
         )
         return {
             pk: (whole + (unit if unit is not None else whole)) / 2 for pk, whole, unit in cursor.fetchall()
         }
 
 
-def vectors(owner_id: int, utterance_ids: Sequence[int], model: str) -> dict[int, NDArray[np.float32]]:
-    """The vectors of whole utterances."""
+def vectors(owner_id: int, utterance_ids: Sequence[int], model: str) -> tuple[list[int], Vectors]:
+    """The utterances among these that have a vector as wholes, and those vectors."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT utterance_id, halfvec_send(embedding) FROM memory_unitvector"
-            " WHERE utterance_id = ANY(%s) AND model = %s AND owner_id = %s AND unit = 0",
-            [list(utterance_ids), model, owner_id],
+            " WHERE utterance_id = ANY(%s::bigint[]) AND model = %s AND owner_id = %s AND unit = 0",
+            [arrays.literal(utterance_ids), model, owner_id],
         )
-        return {pk: _read(sent) for pk, sent in cursor.fetchall()}
+        rows = cursor.fetchall()
+    return [pk for pk, _ in rows], _read([sent for _, sent in rows])
 
 
-def vectors_of_people(owner_id: int, model: str) -> dict[UUID, NDArray[np.float32]]:
+def vectors_of_people(owner_id: int, model: str) -> dict[UUID, Vector]:
     """What the person said in each turn, by its node: the vector of the whole message."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -153,13 +152,16 @@ def vectors_of_people(owner_id: int, model: str) -> dict[UUID, NDArray[np.float3
             " WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0 AND u.role IN ('person', 'speaker')",
             [owner_id, model],
         )
-        return {node_id: _read(sent) for node_id, sent in cursor.fetchall()}
+        rows = cursor.fetchall()
+    return dict(zip([node_id for node_id, _ in rows], _read([sent for _, sent in rows]), strict=True))
 
 
-def _read(sent: bytes) -> NDArray[np.float32]:
-    """The wire form: two 16-bit numbers (dimensions, unused), then half floats, most significant byte first."""
-    return np.frombuffer(bytes(sent), dtype=">f2", offset=4).astype(np.float32)
+def _read(sent: Sequence[bytes]) -> Vectors:
+    """The wire form of each: two 16-bit numbers (dimensions, unused), then half floats, most significant byte first."""
+    if not sent:
+        return np.zeros((0, 0), dtype=np.float32)
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
-def as_literal(vector: NDArray[np.float32]) -> str:
+def as_literal(vector: Vector) -> str:
     return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"

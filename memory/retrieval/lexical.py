@@ -61,8 +61,9 @@ def frequencies(owner_id: int, keys: Sequence[int]) -> dict[int, int]:
     """In how many of the owner's chunks each key is; a key that is in none is not in the answer."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT key, chunks FROM memory_ownerterm WHERE owner_id = %s AND key = ANY(%s) AND chunks > 0",
-            [owner_id, list(keys)],
+            "SELECT key, chunks FROM memory_ownerterm WHERE owner_id = %s AND key = ANY(%s::bigint[])"
+            " AND chunks > 0",
+            [owner_id, arrays.literal(keys)],
         )
         return dict(cursor.fetchall())
 
@@ -108,8 +109,8 @@ def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT key, array_send(utterances), array_send(threads) FROM memory_posting"
-            " WHERE owner_id = %s AND key = ANY(%s)",
-            [owner_id, list(of_key)],
+            " WHERE owner_id = %s AND key = ANY(%s::bigint[])",
+            [owner_id, arrays.literal(of_key)],
         )
         rows = [(number, *sent) for key, *sent in cursor.fetchall() for number in of_key[key]]
     return Postings(
@@ -168,8 +169,9 @@ def passing(owner_id: int, standing: Postings, filters: Filters) -> Ints | None:
     if filters.sql:
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT u.id FROM memory_utterance u WHERE u.id = ANY(%s) AND u.owner_id = %s{filters.sql}",
-                [ids.tolist(), owner_id, *filters.values],
+                "SELECT u.id FROM memory_utterance u"
+                f" WHERE u.id = ANY(%s::bigint[]) AND u.owner_id = %s{filters.sql}",
+                [arrays.literal(ids.tolist()), owner_id, *filters.values],
             )
             ids = np.array([row[0] for row in cursor.fetchall()], dtype=np.int64)
     if filters.left_out:

