@@ -11,14 +11,13 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
-from memory.knowledge import connect_to_facts
 from memory.mentions import names_in
 from memory.models import MemoryEdge, MemoryNode
 from memory.recall_models import OwnerIndex, UnitVector, Utterance
 from memory.retrieval import dense
 from memory.retrieval.lexical import Filters
 from memory.retrieval.utterances import ASSISTANT, utterances_of
-from memory.services import connect
+from memory.services import connect, connect_derived
 
 # Cosine of two messages that are called of one topic: chosen by reading the nearest pairs of one of LoCoMo's
 # conversations, which below 0.6 share a tone rather than a topic. Of the 582 messages there half have a nearest
@@ -62,35 +61,31 @@ def connect_node(*, node_id: UUID) -> None:
     alike = _alike(node)
     with transaction.atomic():
         # All that edges will join, before the owner's row: whoever indexes a node holds it and then asks for that row.
-        joined = Q(pk__in=[node.pk, *alike]) | Q(
-            node_type=MemoryNode.NodeType.KNOWLEDGE,
-            session_id=node.session_id,
-            turn_index=node.turn_index,
-        )
+        joined = Q(pk__in=[node.pk, *alike])
+        if node.session_id is not None:
+            joined |= Q(
+                node_type=MemoryNode.NodeType.KNOWLEDGE,
+                session_id=node.session_id,
+                turn_index=node.turn_index,
+            )
         held = MemoryNode.objects.owned_by(node.owner).filter(joined).order_by("pk")
         nodes = {one.pk: one for one in held.select_for_update(no_key=True)}
-        locked = nodes.get(node.pk)
+        locked = nodes.pop(node.pk, None)
         if locked is None or locked.version != node.version:
             return
         # The owner's row keeps two turns from making one name twice, and a deletion from coming between.
         OwnerIndex.objects.select_for_update().filter(pk=node.owner_id).first()
-        named = _named(locked, said)
-        old = MemoryEdge.objects.filter(
-            source=locked, kind__in=[MemoryEdge.Kind.SAME_TOPIC, MemoryEdge.Kind.MENTIONS]
-        )
-        old.exclude(target__in=[*alike, *(one.pk for one in named)]).delete()
-        for pk in alike.keys() & nodes.keys():
-            connect(
-                source=locked,
-                target=nodes[pk],
-                kind=MemoryEdge.Kind.SAME_TOPIC,
-                weight=alike[pk],
-                mirrored=False,
-            )
-        for entity in named:
-            connect(source=locked, target=entity, kind=MemoryEdge.Kind.MENTIONS, mirrored=False)
-        if locked.session_id is not None and locked.turn_index is not None:
-            connect_to_facts(owner=locked.owner, session_id=locked.session_id, turn_index=locked.turn_index)
+        kind = MemoryEdge.Kind
+        targets: dict[tuple[UUID, str], float] = {
+            (pk, kind.SAME_TOPIC): alike[pk] for pk in alike.keys() & nodes.keys()
+        }
+        targets |= {(entity.pk, str(kind.MENTIONS)): 1.0 for entity in _named(locked, said)}
+        old = MemoryEdge.objects.filter(source=locked, kind__in=[kind.SAME_TOPIC, kind.MENTIONS])
+        old.exclude(target__in=[target for target, _ in targets]).delete()
+        connect_derived(source=locked, targets=targets)
+        for fact in nodes.values():
+            if fact.node_type == MemoryNode.NodeType.KNOWLEDGE:
+                connect(source=locked, target=fact, kind=kind.SUPPORTS)
         MemoryNode.objects.filter(pk=locked.pk).update(connected_version=locked.version)
 
 

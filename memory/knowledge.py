@@ -61,19 +61,12 @@ def keep_fact(
         )
         enqueue_node(node)
         if session_id is not None and turn_index is not None:
-            connect_to_facts(owner=owner, session_id=session_id, turn_index=turn_index)
+            turns = MemoryNode.objects.owned_by(owner).conversations()
+            turn = turns.filter(session_id=session_id, turn_index=turn_index).first()
+            # A turn that is not answered yet has no node; it is connected with its facts when it has.
+            if turn is not None:
+                connect(source=turn, target=node, kind=MemoryEdge.Kind.SUPPORTS)
     return node
-
-
-def connect_to_facts(*, owner: AbstractBaseUser, session_id: UUID, turn_index: int) -> None:
-    """Edges from a turn's node, where there is one yet, to the facts that it supports."""
-    of_turn = MemoryNode.objects.owned_by(owner).filter(session_id=session_id, turn_index=turn_index)
-    with transaction.atomic():
-        turn = of_turn.conversations().first()
-        if turn is None:
-            return
-        for fact in of_turn.knowledge():
-            connect(source=turn, target=fact, kind=MemoryEdge.Kind.SUPPORTS)
 
 
 def correct_fact(*, node: MemoryNode, words: str, now: datetime, tz: ZoneInfo) -> MemoryNode:

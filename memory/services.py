@@ -1,7 +1,7 @@
 """Writes of the engram. Each is one short transaction, and tells the outbox in the same one."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -102,13 +102,8 @@ def edge_id(source: UUID, target: UUID, kind: str) -> UUID:
     return UUID(hashlib.md5(f"{source}{target}{kind}".encode(), usedforsecurity=False).hexdigest())
 
 
-def connect(
-    *, source: MemoryNode, target: MemoryNode, kind: str, weight: float = 1.0, mirrored: bool = True
-) -> MemoryEdge:
-    """The edge of this kind between two nodes of one owner; there is never a second one.
-
-    What is not mirrored is not given out either: it is worked out here.
-    """
+def connect(*, source: MemoryNode, target: MemoryNode, kind: str, weight: float = 1.0) -> MemoryEdge:
+    """The edge of this kind between two nodes of one owner; there is never a second one."""
     if source.owner_id != target.owner_id:
         raise ValueError("an edge joins two nodes of the same owner")
     with transaction.atomic(savepoint=False):
@@ -120,12 +115,31 @@ def connect(
                 "id": edge_id(source.pk, target.pk, kind),
                 "owner_id": source.owner_id,
                 "weight": weight,
-                "derived": not mirrored,
             },
         )
-        if made and mirrored:
+        if made:
             enqueue_edge(edge)
     return edge
+
+
+def connect_derived(*, source: MemoryNode, targets: Mapping[tuple[UUID, str], float]) -> None:
+    """Edges that are worked out here, to nodes of the same owner: the weight of each by its target and kind.
+
+    They are neither mirrored nor given out. An edge that stands already keeps its weight.
+    """
+    edges = [
+        MemoryEdge(
+            id=edge_id(source.pk, target, kind),
+            owner_id=source.owner_id,
+            source=source,
+            target_id=target,
+            kind=kind,
+            weight=weight,
+            derived=True,
+        )
+        for (target, kind), weight in targets.items()
+    ]
+    MemoryEdge.objects.bulk_create(edges, ignore_conflicts=True)
 
 
 def overwrite_node(*, node: MemoryNode, mirrored: bool = True, above: int = 0, **values: Any) -> MemoryNode:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from memory.models import MemoryEdge, MemoryNode, Tombstone
-from memory.services import connect
+from memory.services import connect_derived, edge_id
 from tests.memory.engram.protocol import LONG_AGO, TokenClient, a_node, an_edge
 
 
@@ -195,11 +195,13 @@ def test_what_was_worked_out_here_is_given_to_nobody_and_what_is_sent_is(
     first, second = a_node(), a_node()
     put(mine, first), put(mine, second)
     nodes = [MemoryNode.objects.get(pk=node["id"]) for node in (first, second)]
-    edge = connect(source=nodes[0], target=nodes[1], kind="same_topic", mirrored=False)
+    connect_derived(source=nodes[0], targets={(nodes[1].pk, "same_topic"): 0.7})
     MemoryNode.objects.create(owner=owner, node_type="Entity", label="Lisbon", content="Lisbon", derived=True)
     assert (mine.read("/api/edges"), len(mine.read("/api/nodes"))) == ([], 2)
     seen = mine.read("/api/sync")
     assert (len(seen["nodes"]), seen["edges"]) == (2, [])
     sent = an_edge(first, second, kind="same_topic")
     assert mine.put_json(f"/api/edges/{sent['id']}", sent).json()["taken"] is True
-    assert [one["id"] for one in mine.read("/api/edges")] == [str(edge.pk)]
+    assert [one["id"] for one in mine.read("/api/edges")] == [
+        str(edge_id(nodes[0].pk, nodes[1].pk, "same_topic"))
+    ]
