@@ -209,14 +209,22 @@ def main() -> None:
         "--large", type=int, default=100_000, help="nodes of the largest owner at the last step"
     )
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--keep", action="store_true", help="leave the filled database for --again")
+    parser.add_argument(
+        "--again", action="store_true", help="measure in the database that an earlier run left"
+    )
     options = parser.parse_args()
     # Not the name that the tests use: both may run.
     connection.settings_dict["TEST"]["NAME"] = "benchmark_recall"
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    connection.creation.create_test_db(verbosity=0, autoclobber=not options.again, keepdb=options.again)
     try:
-        run(sorted(options.steps), options.large, options.queries)
+        if options.again:
+            again(options.queries)
+        else:
+            run(sorted(options.steps), options.large, options.queries)
     finally:
-        connection.creation.destroy_test_db(connection.settings_dict["NAME"], verbosity=0)
+        if not options.keep:
+            connection.creation.destroy_test_db(connection.settings_dict["NAME"], verbosity=0)
 
 
 def run(steps: list[int], most: int, queries: int) -> None:
@@ -244,6 +252,20 @@ def run(steps: list[int], most: int, queries: int) -> None:
             print(f"  owner of {have[name]:,} nodes: recall p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
     report_ingest(people["middle"], vocabulary)
     report_size(filling.made)
+
+
+def again(queries: int) -> None:
+    """The figures of the last step, without filling anything."""
+    vocabulary = Vocabulary()
+    report_embedding(vocabulary)
+    nodes = MemoryNode.objects.count()
+    print(f"\n{nodes:,} nodes, of an earlier run", flush=True)
+    for person in User.objects.filter(username__in=["large", "middle"]).order_by("username"):
+        p50, p95 = measure(person, vocabulary, queries)
+        count = MemoryNode.objects.filter(owner=person).count()
+        print(f"  owner of {count:,} nodes: recall p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
+    report_ingest(User.objects.get(username="middle"), vocabulary)
+    report_size(nodes)
 
 
 def load(filling: Filling, owners: list[int]) -> None:
