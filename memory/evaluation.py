@@ -151,7 +151,7 @@ def _without(loaded: Loaded, channel: str) -> Callable[[str], Ranking]:
 
     def search(query: str) -> Ranking:
         asked = read(query, now=loaded.now, tz=ZoneInfo("UTC"))
-        ranked, _ = rank(loaded.owner.pk, asked, Filters(), weights=weights, most=DEPTH)
+        ranked = rank(loaded.owner.pk, asked, Filters(), weights=weights, most=DEPTH)
         return [loaded.message[one.row.node_id, one.row.role] for one in ranked[:DEPTH]]
 
     return search

@@ -1,6 +1,7 @@
 """Numbers into and out of PostgreSQL's arrays without a Python object, or a look at each, on the way. Pure."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,18 @@ def literal(values: Iterable[int]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
-def numbers(sent: Iterable[bytes], kind: str) -> NDArray[np.int64]:
-    """Those of arrays without NULL, one behind the other, as `array_send` gives them; `kind` is ">i4" or ">i8".
+def numbers(sent: Iterable[bytes], kind: str) -> NDArray[Any]:
+    """Those of arrays without NULL, one behind the other, as `array_send` gives them; `kind` is what numpy calls it.
 
     The wire form is a head of 20 bytes, then each number after its length.
     """
-    body = b"".join(bytes(one)[HEAD_BYTES:] for one in sent)
-    return np.frombuffer(body, dtype=[("length", ">i4"), ("number", kind)])["number"].astype(np.int64)
+    return elements(b"".join(bytes(one)[HEAD_BYTES:] for one in sent), kind)
+
+
+def elements(body: bytes, kind: str) -> NDArray[Any]:
+    """The same without heads. Whole numbers become int64."""
+    found = np.frombuffer(body, dtype=[("length", ">i4"), ("number", kind)])["number"]
+    return found.astype(np.int64 if found.dtype.kind == "i" else found.dtype.newbyteorder("="))
 
 
 def count(sent: bytes, kind: str) -> int:

@@ -16,7 +16,7 @@ from memory.retrieval import dense, fusion, lexical, question, snippets, thread
 from memory.retrieval.fusion import Floats, Scene, Weights
 from memory.retrieval.lexical import Filters, Way
 from memory.retrieval.question import Question
-from memory.retrieval.thread import Row
+from memory.retrieval.thread import Row, Rows
 from memory.retrieval.utterances import PERSON, SPEAKER, key
 
 MOST_HITS = 100
@@ -60,9 +60,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class Scored:
-    """A row of the scene with its score, before anything is fetched to show it."""
+    """A row of the scene with its score and the rows next to it, before anything is fetched to show it."""
 
     row: Row
+    beside: tuple[Row, ...]
     score: float
     channels: dict[str, float]
 
@@ -100,23 +101,19 @@ def recall(
     )
     left_out = thread.ids_from(owner.pk, *except_from) if except_from else ()
     filters = Filters(since, until, tuple(node_types or ()), session_id, left_out)
-    ranked, rows = rank(
-        owner.pk, asked, filters, weights=Weights(), most=MOST_RECAPPED if asked.recap else limit
-    )
+    ranked = rank(owner.pk, asked, filters, weights=Weights(), most=MOST_RECAPPED if asked.recap else limit)
     if asked.recap:
         chosen = _spread(ranked, limit * RECAP_WIDER)
     else:
         chosen = ranked
-    return _as_hits(owner, chosen, rows, asked, in_context=in_context)
+    return _as_hits(owner, chosen, asked, in_context=in_context)
 
 
-def rank(
-    owner_id: int, asked: Question, filters: Filters, *, weights: Weights, most: int
-) -> tuple[list[Scored], list[Row]]:
-    """The best candidates by falling score, ties to the newer, and the rows around all of them in thread order."""
+def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, most: int) -> list[Scored]:
+    """The best candidates by falling score, ties to the newer."""
     chunks, approximate, model = dense.indexed(owner_id)
     if not chunks or not asked.words:
-        return [], []
+        return []
     ways, term_weights = _ways(owner_id, asked, chunks)
     affordable = lexical.affordable(ways)
     vector = dense.embed_query(asked.text, model) if weights.dense or weights.hub else None
@@ -127,16 +124,17 @@ def rank(
         core |= set(lexical.candidates(standing, affordable, term_weights.tolist(), CANDIDATES, allowed))
     if vector is not None:
         core |= set(dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=approximate))
-    if not core:
-        return [], []
     rows = thread.around(owner_id, sorted(core))
+    if not len(rows):
+        return []
     numbers, sessions = thread.session_numbers(rows)
     wanted = thread.scored(rows, numbers, core) & _passing(rows, filters)
     scene = _scene(rows, numbers, asked, ways, term_weights)
     scene.in_session[:] = lexical.credit_in_sessions(standing, affordable, len(term_weights), sessions)
     if vector is not None:
-        near = dense.nearness(owner_id, [row.id for row in rows], vector, model)
-        scene.dense[:] = [near.get(row.id, 0.0) for row in rows]
+        ids = rows.id.tolist()
+        near = dense.nearness(owner_id, ids, vector, model)
+        scene.dense[:] = [near.get(pk, 0.0) for pk in ids]
     if asked.recap:
         # The longest messages of a theme say the most about it.
         weights = weights.without("length")
@@ -146,14 +144,18 @@ def rank(
     chosen = np.sort(chosen[np.argsort(-scores[chosen], kind="stable")[: max(most, MOST_COMPARED)]])
     parts["alike"] = np.zeros(len(rows))
     if vector is not None and weights.hub:
-        parts["alike"][chosen] = -weights.hub * _hubness(owner_id, [rows[i].id for i in chosen], model)
+        parts["alike"][chosen] = -weights.hub * _hubness(owner_id, rows.id[chosen].tolist(), model)
         scores = scores + parts["alike"]
-    best = sorted(chosen.tolist(), key=lambda i: (-scores[i], -rows[i].occurred_at, -rows[i].id))[:most]
-    ranked = [
-        Scored(rows[i], float(scores[i]), {name: float(part[i]) for name, part in parts.items()})
-        for i in best
+    best = chosen[np.lexsort((-rows.id[chosen], -rows.occurred_at[chosen], -scores[chosen]))[:most]]
+    return [
+        Scored(
+            rows.at(i),
+            thread.beside(rows, i),
+            float(scores[i]),
+            {name: float(part[i]) for name, part in parts.items()},
+        )
+        for i in best.tolist()
     ]
-    return ranked, rows
 
 
 def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Floats]:
@@ -177,74 +179,71 @@ def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Float
 
 
 def _scene(
-    rows: list[Row], numbers: NDArray[np.int64], asked: Question, ways: list[Way], term_weights: Floats
+    rows: Rows, numbers: NDArray[np.int64], asked: Question, ways: list[Way], term_weights: Floats
 ) -> Scene:
-    columns = thread.columns(rows)
-    chunks = np.array(columns.chunks, dtype=np.int64)
-    role = np.array(columns.role)
-    presence = np.zeros((len(term_weights), int(chunks.sum())))
+    role = np.array(rows.role)
+    presence = np.zeros((len(term_weights), int(rows.chunks.sum())))
     _fill(presence, rows, ways)
-    names = {row.speaker.split()[0].lower() for row in rows if row.role == SPEAKER}
-    named = names & asked.words
+    first_names = [
+        speaker.split()[0].lower() if role == SPEAKER else ""
+        for speaker, role in zip(rows.speaker, rows.role, strict=True)
+    ]
+    named = set(first_names) & asked.words
     return Scene(
         session=numbers,
-        position=np.array(columns.position, dtype=np.int64),
-        chunk_of=np.repeat(np.arange(len(rows)), chunks),
+        position=rows.position,
+        chunk_of=np.repeat(np.arange(len(rows)), rows.chunks),
         presence=presence,
         in_session=np.zeros((len(term_weights), int(numbers.max()) + 1)),
         weight=term_weights,
         dense=np.zeros(len(rows)),
-        by_speaker=np.array(
-            [
-                len(named) == 1 and row.role == SPEAKER and row.speaker.split()[0].lower() in named
-                for row in rows
-            ]
-        ),
+        by_speaker=np.array([len(named) == 1 and name in named for name in first_names]),
         by_asker=(role == PERSON) & asked.first_person,
-        is_question=np.array(columns.is_question),
+        is_question=rows.is_question,
         between_people=role == SPEAKER,
-        has_time=np.array(columns.has_time),
+        has_time=rows.has_time,
         date=_dates(rows, asked),
-        length=np.array(columns.length, dtype=np.int64),
-        chunks=chunks,
+        length=rows.length,
+        chunks=rows.chunks,
     )
 
 
-def _dates(rows: list[Row], asked: Question) -> Floats:
+def _dates(rows: Rows, asked: Question) -> Floats:
     if not asked.days and asked.window is None:
         return np.zeros(len(rows))
     return np.array(
-        [question.date_credit(asked, datetime.fromtimestamp(row.occurred_at, UTC)) for row in rows]
+        [question.date_credit(asked, datetime.fromtimestamp(at, UTC)) for at in rows.occurred_at.tolist()]
     )
 
 
-def _fill(presence: Floats, rows: list[Row], ways: list[Way]) -> None:
+def _fill(presence: Floats, rows: Rows, ways: list[Way]) -> None:
     """Mark in each chunk the terms that stand in it, by the best way they do."""
     if not ways:
         return
     keys, chunk = thread.keys_by_chunk(rows)
-    ordered = sorted(ways, key=lambda way: way.key)
-    way_keys = np.array([way.key for way in ordered], dtype=np.int64)
-    first = np.searchsorted(way_keys, keys, side="left")
-    last = np.searchsorted(way_keys, keys, side="right")
-    for place in np.nonzero(last > first)[0]:
-        for way in ordered[first[place] : last[place]]:
+    of_key: dict[int, list[Way]] = {}
+    for way in ways:
+        of_key.setdefault(way.key, []).append(way)
+    wanted = np.array(sorted(of_key), dtype=np.int64)
+    at = np.searchsorted(wanted, keys).clip(max=len(wanted) - 1)
+    for place in np.nonzero(wanted[at] == keys)[0]:
+        for way in of_key[int(keys[place])]:
             cell = (way.term, chunk[place])
             presence[cell] = max(presence[cell], way.credit)
 
 
-def _passing(rows: list[Row], filters: Filters) -> NDArray[np.bool_]:
+def _passing(rows: Rows, filters: Filters) -> NDArray[np.bool_]:
     """Which rows may be hits: a neighbour of a candidate need not pass the filters."""
-    passing = np.isin([row.id for row in rows], filters.left_out, invert=True)
-    if filters.sql:
+    passing = np.isin(rows.id, filters.left_out, invert=True)
+    if filters.since is not None:
+        passing &= rows.occurred_at >= filters.since.timestamp()
+    if filters.until is not None:
+        passing &= rows.occurred_at < filters.until.timestamp()
+    if filters.node_types:
+        passing &= [node_type in filters.node_types for node_type in rows.node_type]
+    if filters.session_id is not None:
         wanted = str(filters.session_id)
-        passing &= [
-            (filters.since is None or row.occurred_at >= filters.since.timestamp())
-            and (filters.until is None or row.occurred_at < filters.until.timestamp())
-            and (not filters.node_types or row.node_type in filters.node_types)
-            and (filters.session_id is None or row.session_id == wanted)
-            for row in rows
-        ]
+        passing &= [session_id == wanted for session_id in rows.session_id]
     return passing
 
 
@@ -271,22 +270,11 @@ def _spread(ranked: list[Scored], most: int) -> list[Scored]:
 
 
 def _as_hits(
-    owner: AbstractBaseUser, chosen: list[Scored], rows: list[Row], asked: Question, *, in_context: bool
+    owner: AbstractBaseUser, chosen: list[Scored], asked: Question, *, in_context: bool
 ) -> list[Hit]:
-    place = {row.id: number for number, row in enumerate(rows)}
-    beside = {
-        one.row.id: [
-            rows[number]
-            for number in (place[one.row.id] - 1, place[one.row.id] + 1)
-            if 0 <= number < len(rows)
-            and one.row.session_id is not None
-            and rows[number].session_id == one.row.session_id
-            and abs(rows[number].position - one.row.position) <= 2
-        ]
-        for one in chosen
-        if in_context
-    }
-    needed = {one.row.node_id for one in chosen} | {row.node_id for some in beside.values() for row in some}
+    needed = {one.row.node_id for one in chosen}
+    if in_context:
+        needed |= {row.node_id for one in chosen for row in one.beside}
     nodes = MemoryNode.objects.for_owner(owner).recallable().in_bulk(needed)
     confidences = fusion.confidence(np.array([one.score for one in chosen]))
     hits = []
@@ -303,8 +291,8 @@ def _as_hits(
                 snippets.said(nodes[row.node_id], row.role),
                 nodes[row.node_id].occurred_at,
             )
-            for row in beside.get(one.row.id, ())
-            if row.node_id in nodes
+            for row in one.beside
+            if in_context and row.node_id in nodes
         )
         hits.append(
             Hit(

@@ -1,48 +1,76 @@
 """The channel of the thread: candidates with the turns around them, in order, as the formula wants them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 from django.db import connection
-from numpy.typing import NDArray
 
 from memory.retrieval import arrays
+from memory.retrieval.fusion import Bools, Floats, Ints
 
 # A candidate's neighbours two turns away are candidates too. The formula looks three turns around each; what the
 # outermost would lend to those two away changes no figure of the evaluation.
 SCORED_AROUND = 2
 FETCHED_AROUND = 4
+# What the columns of numbers hold, in the order of `around`.
+_KINDS = (">i8", ">i4", ">f8", ">i4", ">i4", "?", "?")
 
 
 class Row(NamedTuple):
-    """One utterance of the scene. A tuple, because a search makes a thousand of them."""
+    """One utterance of the scene, for showing it."""
 
     id: int
     node_id: UUID
     role: str
     speaker: str
-    node_type: str
     session_id: str | None
     position: int
-    occurred_at: float  # seconds since 1970: parsing two thousand dates would take longer than the search
-    length: int
-    chunks: int
-    is_question: bool
-    has_time: bool
-    terms: bytes  # PostgreSQL's wire form of bigint[]
+    occurred_at: float  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Utterances in thread order, n of them, by column: a search reads a thousand and shows ten."""
+
+    id: Ints
+    node_id: list[str]
+    role: list[str]
+    speaker: list[str]
+    node_type: list[str]
+    session_id: list[str | None]
+    position: Ints
+    occurred_at: Floats
+    length: Ints
+    chunks: Ints
+    is_question: Bools
+    has_time: Bools
+    terms: Ints  # the keys of all chunks of all rows, each chunk ended by a 0
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def at(self, place: int) -> Row:
+        return Row(
+            int(self.id[place]),
+            UUID(self.node_id[place]),
+            self.role[place],
+            self.speaker[place],
+            self.session_id[place],
+            int(self.position[place]),
+            float(self.occurred_at[place]),
+        )
 
 
 _COLUMNS = (
-    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id::text, u.position,"
-    " extract(epoch FROM u.occurred_at)::float8,"
-    " u.length, u.chunks,"
-    " u.is_question, u.has_time, array_send(u.terms)"
+    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id, u.position, u.occurred_at, u.length, u.chunks,"
+    " u.is_question, u.has_time, u.terms"
 )
 
 
-def around(owner_id: int, ids: Sequence[int]) -> list[Row]:
+def around(owner_id: int, ids: Sequence[int]) -> Rows:
     """These utterances and the four on each side of them in their threads, by session and position."""
     wanted = arrays.literal(ids)
     with connection.cursor() as cursor:
@@ -52,20 +80,28 @@ def around(owner_id: int, ids: Sequence[int]) -> list[Row]:
         )
         spans = _spans((session, position) for session, position in cursor.fetchall() if session is not None)
         cursor.execute(
+            "SELECT coalesce(array_agg(node_id::text), '{}'), coalesce(array_agg(role::text), '{}'),"
+            " coalesce(array_agg(speaker::text), '{}'), coalesce(array_agg(node_type::text), '{}'),"
+            " coalesce(array_agg(session_id::text), '{}'),"
+            " array_send(array_agg(id)), array_send(array_agg(position)),"
+            " array_send(array_agg(extract(epoch FROM occurred_at)::float8)), array_send(array_agg(length)),"
+            " array_send(array_agg(chunks)), array_send(array_agg(is_question)), array_send(array_agg(has_time)),"
+            f" string_agg(substr(array_send(terms), {arrays.HEAD_BYTES + 1}), '') FROM ("
             f"SELECT {_COLUMNS} FROM memory_utterance u"
             " WHERE u.id = ANY(%s::bigint[]) AND u.owner_id = %s AND u.session_id IS NULL"
             f" UNION ALL SELECT {_COLUMNS}"
             " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS span (session_id, low, high)"
             " JOIN memory_utterance u ON u.owner_id = %s AND u.session_id = span.session_id"
-            " AND u.position BETWEEN span.low AND span.high ORDER BY session_id, position, id",
+            " AND u.position BETWEEN span.low AND span.high ORDER BY session_id, position, id) AS row",
             [wanted, owner_id, *spans, owner_id],
         )
-        return [Row._make(values) for values in cursor.fetchall()]
-
-
-def columns(rows: Sequence[Row]) -> Any:
-    """The rows turned: each field holds all rows' values."""
-    return Row._make(zip(*rows, strict=True))
+        node_id, role, speaker, node_type, session_id, *numbers, terms = cursor.fetchone()
+    columns = [arrays.numbers([one or b""], kind) for one, kind in zip(numbers, _KINDS, strict=True)]
+    id_, position, occurred_at, length, chunks, is_question, has_time = columns
+    return Rows(
+        id_, node_id, role, speaker, node_type, session_id, position, occurred_at, length, chunks,
+        is_question, has_time, arrays.elements(terms or b"", ">i8"),
+    )  # fmt: skip
 
 
 def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], list[int]]:
@@ -84,18 +120,30 @@ def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], l
     return sessions, lows, highs
 
 
-def session_numbers(rows: Sequence[Row]) -> tuple[NDArray[np.int64], list[str | None]]:
+def beside(rows: Rows, place: int) -> tuple[Row, ...]:
+    """The rows right before and after this one in its thread."""
+    return tuple(
+        rows.at(other)
+        for other in (place - 1, place + 1)
+        if 0 <= other < len(rows)
+        and rows.session_id[place] is not None
+        and rows.session_id[other] == rows.session_id[place]
+        and abs(rows.position[other] - rows.position[place]) <= 2
+    )
+
+
+def session_numbers(rows: Rows) -> tuple[Ints, list[str | None]]:
     """A dense number for each row's session, and the sessions by number; a row without one has a number of its own."""
     numbers: list[int] = []
     sessions: list[str | None] = []
     known: dict[str, int] = {}
-    for row in rows:
-        number = known.get(row.session_id) if row.session_id is not None else None
+    for session_id in rows.session_id:
+        number = known.get(session_id) if session_id is not None else None
         if number is None:
             number = len(sessions)
-            sessions.append(row.session_id)
-            if row.session_id is not None:
-                known[row.session_id] = number
+            sessions.append(session_id)
+            if session_id is not None:
+                known[session_id] = number
         numbers.append(number)
     return np.array(numbers, dtype=np.int64), sessions
 
@@ -110,17 +158,16 @@ def ids_from(owner_id: int, session_id: UUID, turn_index: int) -> tuple[int, ...
         return tuple(row[0] for row in cursor.fetchall())
 
 
-def keys_by_chunk(rows: Sequence[Row]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def keys_by_chunk(rows: Rows) -> tuple[Ints, Ints]:
     """Every key of every chunk of the rows, and the number of its chunk, counted over all rows in order."""
-    keys = arrays.numbers((row.terms for row in rows), ">i8")
-    ends = keys == 0
+    ends = rows.terms == 0
     chunk = np.cumsum(ends) - ends
-    return keys[~ends], chunk[~ends]
+    return rows.terms[~ends], chunk[~ends]
 
 
-def scored(rows: Sequence[Row], numbers: NDArray[np.int64], core: set[int]) -> NDArray[np.bool_]:
+def scored(rows: Rows, numbers: Ints, core: set[int]) -> Bools:
     """Which rows are scored: the candidates and those within two turns of one."""
-    is_core = np.array([row.id in core for row in rows], dtype=bool)
+    is_core = np.isin(rows.id, list(core))
     found = is_core.copy()
     for distance in range(1, SCORED_AROUND + 1):
         if distance < len(rows):
