@@ -8,11 +8,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
+from pytest_django import Settings
 
+from conversations.keeping import keep_words
+from conversations.letters import sending
 from conversations.models import ImportedChat, ImportJob, Session, Turn
+from conversations.themes import kept, runs
 from safety.models import BellEvent
 from tests.browser.conftest import Visitor, orm
 from tests.conversations.exports import walk
+from tests.conversations.themed import remember_topics
 from tests.scripted_provider import Script
 
 pytestmark = pytest.mark.browser
@@ -85,17 +90,76 @@ def test_no_page_has_a_fault_that_axe_knows_or_is_wider_than_its_window(
     page = visitor.page
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    own, axe, faults = f"/sessions/{session.pk}/", Axe(), []
-    for path in (
+    own, turn = f"/sessions/{session.pk}/", orm(lambda: session.turns.first())
+    paths = (
         "/", own, f"{own}turns/0/edit/", f"{own}delete/", f"/import/{job.pk}/", "/import/", "/settings/", "/about/",
-        "/settings/data/", "/search/?q=Question", "/sessions/", "/nothing/",
-    ):  # fmt: skip
+        "/settings/data/", "/search/?q=Question", "/sessions/", "/nothing/", f"/turns/{turn.pk}/drawn/",
+        f"/turns/{turn.pk}/connected/", f"/turns/{turn.pk}/forget/", "/safety/",
+    )  # fmt: skip
+    assert faults(visitor, *paths) == []
+
+
+def faults(visitor: Visitor, *paths: str) -> list[str]:
+    """What axe finds on these pages, and which of them are wider than the window."""
+    axe, found = Axe(), []
+    for path in paths:
         visitor.open(path)
-        found = [violation["id"] for violation in axe.run(page).response["violations"]]
-        faults += [f"{path}: {fault}" for fault in found]
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            faults.append(f"{path}: wider than the window")
-    assert faults == []
+        found += [f"{path}: {fault['id']}" for fault in axe.run(visitor.page).response["violations"]]
+        if is_too_wide(visitor.page):
+            found.append(f"{path}: wider than the window")
+    return found
+
+
+def is_too_wide(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def enlarge_text(page: Page) -> None:
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+
+
+@pytest.fixture
+def looked_back(person: User, settings: Settings) -> list[str]:
+    """Somebody with themes, facts and a letter to read: the pages that show them."""
+    settings.NEURON_MODEL = ""
+    told = remember_topics(person, ("garden", "guitar", "sleep"))
+    assert runs.refresh(owner=person)
+    fact = keep_words(owner=person, words="My sister Ada lives in Lisbon.")
+    then = max(session.last_turn_at for session in told) + timedelta(hours=1)
+    letter = sending.ask_now(owner=person, now=then)
+    sending.deliver(letter.pk, now=then)
+    theme = kept.themes_of(person)[0]
+    return [
+        "/themes/",
+        f"/themes/{theme.pk}/",
+        "/kept/",
+        f"/kept/{fact.pk}/",
+        "/letters/",
+        f"/letters/{letter.pk}/",
+    ]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
+def test_nor_have_themes_facts_and_letters(
+    looked_back: list[str], scheme: str, width: int, visitor: Visitor
+) -> None:
+    visitor.page.set_viewport_size({"width": width, "height": 844})
+    visitor.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    assert faults(visitor, *looked_back) == []
+    for path in looked_back:
+        page = visitor.open(path)
+        enlarge_text(page)
+        assert width < 1024 or not is_too_wide(page), path
+
+
+def test_the_keyboard_alone_opens_a_theme_and_its_turns(looked_back: list[str], visitor: Visitor) -> None:
+    page = visitor.open(looked_back[0])
+    page.locator("main table a").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/themes/[0-9a-f-]{36}/"))
+    page.locator("main a[href*='#turn-']").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/sessions/.*#turn-"))
 
 
 def test_text_twice_as_large_still_fits(session: Session, visitor: Visitor) -> None:
@@ -103,10 +167,10 @@ def test_text_twice_as_large_still_fits(session: Session, visitor: Visitor) -> N
     page.set_viewport_size({"width": 1024, "height": 768})
     for path in ("/", f"/sessions/{session.pk}/", "/settings/"):
         visitor.open(path)
-        page.evaluate("document.documentElement.style.fontSize = '200%'")
-        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), path
+        enlarge_text(page)
+        assert not is_too_wide(page), path
     visitor.open("/")
-    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    enlarge_text(page)
     expect(page.get_by_role("button", name="Send")).to_be_in_viewport()
 
 
