@@ -24,6 +24,10 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+# glibc keeps a heap for each thread, and each would keep what its largest batch of texts needed.
+FEW_HEAPS = {"MALLOC_ARENA_MAX": "2"}
+
+
 @dataclass
 class Child:
     """One supervised process. `once`: it has one thing to do, and is not started again."""
@@ -40,8 +44,7 @@ class Child:
         self.process = subprocess.Popen(
             self.words,
             cwd=BASE_DIR,
-            # glibc keeps a heap for each thread, and each would keep what its largest batch of texts needed.
-            env={"MALLOC_ARENA_MAX": "2", **os.environ},
+            env={**FEW_HEAPS, **os.environ},
             stdin=subprocess.DEVNULL,
             # Ctrl-C goes to the supervisor alone, which stops all in order.
             start_new_session=True,

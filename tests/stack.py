@@ -24,6 +24,7 @@ from django.contrib.auth.models import User
 from django.db import connection, connections
 from pytest_django.plugin import DjangoDbBlocker
 
+from neuron_site.supervisor import FEW_HEAPS
 from tests.scripted_provider import ScriptedProvider
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,6 +60,7 @@ class Stack:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {
+            **FEW_HEAPS,
             **os.environ,
             "DATABASE_URL": database_url,
             "REDIS_URL": redis_url,
