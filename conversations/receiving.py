@@ -125,10 +125,18 @@ def hard_bell(
 
 
 def receive_without_database(
-    *, owner_id: int, session_id: UUID | None, text: str, client_key: str, country: str
+    *,
+    owner_id: int | None,
+    session_id: UUID | None,
+    text: str,
+    client_key: str,
+    country: str,
+    token_digest: str = "",
 ) -> Received | None:
     """While the database is away, and without waiting for it: a hard bell is heard all the same and goes into the
     fallback file. None for every other message.
+
+    Whose API token it is cannot be asked either: its digest stands for the owner until the file is replayed.
     """
     text = replace_unstorable(text)
     screening = _answered_by(lambda: safety.services.screen_without_database(text=text))
@@ -145,7 +153,7 @@ def receive_without_database(
         resources_shown=resources.names(),
     )
     # Whether the session is a temporary one cannot be asked, so this bell is not mirrored.
-    safety.services.keep_in_fallback(bell=bell, mirrored=False)
+    safety.services.keep_in_fallback(bell=bell, mirrored=False, token_digest=token_digest)
     return Received(
         bell=bell, reply=validate("", Action.HARD_BELL, resources=resources).text, resources=resources
     )

@@ -2,11 +2,15 @@
 
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 
 CONTENT_TYPE = "application/problem+json"
+DATABASE_AWAY = (
+    "Neuron cannot reach its memory at the moment. Nothing of this was kept: send it again in a minute."
+)
 
 
 class Problem(exceptions.APIException):
@@ -29,6 +33,17 @@ def body(status_code: int, title: str, detail: str, code: str, **more: Any) -> d
     }
 
 
+def database_is_away(error: Exception) -> bool:
+    """Whether the connection failed, and not a statement: that has a SQLSTATE of its own.
+
+    Classes 08, 53 and 57 are a lost connection, a server without room, and one that goes down.
+    """
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state[:2] in ("08", "53", "57")
+
+
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn DRF's errors into problem+json; None for anything unknown, which becomes a plain 500."""
     # Imported here: these views read the settings, whose parsers need Problem from this very module.
@@ -36,6 +51,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
     if isinstance(error, Http404):
         error = exceptions.NotFound("There is nothing here by that name.")
+    if database_is_away(error):
+        error = Problem(status_code=503, code="database_away", detail=DATABASE_AWAY)
     response = drf_exception_handler(error, context)
     if response is None or not isinstance(error, exceptions.APIException):
         return response

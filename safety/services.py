@@ -10,6 +10,7 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
+from knox.models import AuthToken
 
 import memory.services
 from memory.embedding import embed_packaged
@@ -114,7 +115,7 @@ def ring(
 
 def draft_bell(
     *,
-    owner_id: int,
+    owner_id: int | None,
     session_id: UUID | None,
     after_index: int,
     client_key: str,
@@ -181,8 +182,11 @@ _FIELDS = (
 )
 
 
-def keep_in_fallback(*, bell: BellEvent, mirrored: bool = True) -> None:
-    """Put an event that the database did not take into the fallback file."""
+def keep_in_fallback(*, bell: BellEvent, mirrored: bool = True, token_digest: str = "") -> None:
+    """Put an event that the database did not take into the fallback file.
+
+    `token_digest` is that of the API token whose owner rang, where the owner cannot be asked for.
+    """
     event: dict[str, Any] = {name: getattr(bell, name) for name in _FIELDS}
     event |= {
         "id": str(bell.id),
@@ -190,6 +194,7 @@ def keep_in_fallback(*, bell: BellEvent, mirrored: bool = True) -> None:
         "session_id": str(bell.session_id) if bell.session_id else None,
         "created_at": bell.created_at.isoformat(),
         "mirrored": mirrored,
+        "token_digest": token_digest,
     }
     fallback.append(event)
 
@@ -199,9 +204,18 @@ def replay_fallback() -> int:
     new = 0
     with fallback.taken() as events:
         for event in events:
+            owner_id = event["owner_id"]
+            if event.get("token_digest"):
+                holder = AuthToken.objects.filter(digest=event["token_digest"])
+                owner_id = holder.values_list("user_id", flat=True).first()
+                if owner_id is None:
+                    logger.warning(
+                        "a bell of the fallback file came with a token that nobody has; it is dropped"
+                    )
+                    continue
             bell = BellEvent(
                 id=UUID(event["id"]),
-                owner_id=event["owner_id"],
+                owner_id=owner_id,
                 created_at=datetime.fromisoformat(event["created_at"]),
                 **{name: event[name] for name in _FIELDS},
             )

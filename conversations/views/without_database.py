@@ -15,6 +15,7 @@ from django.shortcuts import render
 import safety.resources
 from conversations import receiving
 from conversations.forms import MessageForm
+from neuron_site.problems import database_is_away
 
 P = ParamSpec("P")
 AWAY = "Neuron cannot reach its memory at the moment. Your words are kept here: send them again in a minute."
@@ -29,22 +30,13 @@ def heard_without_database(
         try:
             return view(request, *args, **kwargs)
         except (OperationalError, InterfaceError) as error:
-            if not _is_away(error):
+            if not database_is_away(error):
                 raise
             session_id = kwargs.get("session_id")
             return _answer(request, session_id if isinstance(session_id, uuid.UUID) else None)
 
     update_wrapper(guarded, view)
     return guarded
-
-
-def _is_away(error: Exception) -> bool:
-    """Whether the connection failed, and not a statement: that has a SQLSTATE of its own.
-
-    Classes 08, 53 and 57 are a lost connection, a server without room, and one that goes down.
-    """
-    state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state[:2] in ("08", "53", "57")
 
 
 def _answer(request: HttpRequest, session_id: uuid.UUID | None) -> HttpResponse:

@@ -142,8 +142,8 @@ def household() -> Iterator[Stack]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def api_session(stack: Stack) -> tuple[httpx.Client, str]:
-    """A person made by the one-time link, and a session of theirs."""
+def api_session(stack: Stack) -> tuple[httpx.Client, str, str]:
+    """Somebody signed in, a session and an API token of theirs."""
     made = subprocess.run(
         [
             sys.executable,
@@ -154,7 +154,8 @@ def api_session(stack: Stack) -> tuple[httpx.Client, str]:
             "-c",
             "from django.contrib.auth.models import User; from conversations.services import create_session; "
             "person = User.objects.create_user('person', password='correct horse battery'); "
-            "print('session', create_session(owner=person).pk)",
+            "from knox.models import AuthToken; "
+            "print('made', create_session(owner=person).pk, AuthToken.objects.create(person)[1])",
         ],
         cwd=ROOT,
         env=stack.environment,
@@ -166,7 +167,8 @@ def api_session(stack: Stack) -> tuple[httpx.Client, str]:
     class Person:
         username = "person"
 
-    return stack.signed_in(Person()), made.stdout.split("session ")[1].strip()  # type: ignore[arg-type]
+    session, token = made.stdout.split("made ")[1].split()
+    return stack.signed_in(Person()), session, token  # type: ignore[arg-type]
 
 
 def rows(stack: Stack) -> list[tuple[int, str]]:
@@ -191,7 +193,7 @@ def pid_in(path: Path) -> int:
 
 
 def test_valkey_and_postgresql_restarted_under_way_lose_no_turn(household: Stack) -> None:
-    client, session = api_session(household)
+    client, session, _ = api_session(household)
 
     def post(text: str) -> int:
         data = {"text": text, "client_key": uuid.uuid4().hex}
@@ -216,10 +218,12 @@ def test_valkey_and_postgresql_restarted_under_way_lose_no_turn(household: Stack
     client.close()
 
 
-def bells(stack: Stack) -> list[tuple[str, str]]:
+def bells(stack: Stack) -> list[tuple[str, str, str]]:
     try:
         with psycopg.connect(stack.environment["DATABASE_URL"]) as link:
-            return link.execute("SELECT level, summary FROM safety_bellevent").fetchall()
+            return link.execute(
+                "SELECT username, level, summary FROM safety_bellevent JOIN auth_user u ON u.id = owner_id"
+            ).fetchall()
     except psycopg.OperationalError:
         return []
 
@@ -227,7 +231,7 @@ def bells(stack: Stack) -> list[tuple[str, str]]:
 def test_a_hard_bell_while_postgresql_is_stopped_has_its_reply_and_makes_one_event_later(
     household: Stack,
 ) -> None:
-    client, session = api_session(household)
+    client, session, token = api_session(household)
     up = household.processes["up"]
     fallback = household.folder / "bells-fallback.jsonl"
     postmaster = pid_in(household.folder / "postgres" / "postmaster.pid")
@@ -242,14 +246,25 @@ def test_a_hard_bell_while_postgresql_is_stopped_has_its_reply_and_makes_one_eve
             assert "I am taking it seriously" in answer.text
             assert "tel:" in answer.text
         assert len(fallback.read_text().splitlines()) == 2  # sent twice, and kept twice
+        by_api = {"headers": {"Authorization": f"Bearer {token}"}, "timeout": 60}
+        address = f"{household.url}/api/v1/sessions/{session}/turns"
+        spoken = {"text": "I am going to kill myself tonight", "client_key": "by-api"}
+        answer = httpx.post(address, json=spoken, **by_api)
+        assert (answer.status_code, answer.json()["action"]) == (200, "hard_bell")
+        assert answer.json()["help_lines"]["lines"]
+        answer = httpx.post(address, json={"text": "What a sunny day"}, **by_api)
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_away")
+        stranger = {"headers": {"Authorization": "Bearer nobodys"}, "timeout": 60}
+        assert httpx.post(address, json=spoken | {"client_key": "strange"}, **stranger).status_code == 200
         harmless = {"text": "What a sunny day", "client_key": "other-key"}
         answer = client.post(f"/sessions/{session}/turns/", data=harmless, timeout=60)
         assert answer.status_code == 503
         assert "What a sunny day" in answer.text
     finally:
         os.kill(up.pid, signal.SIGCONT)
-    wait_for(lambda: bells(household), seconds=90, what="the bell in the database")
+    wait_for(lambda: len(bells(household)) == 2, seconds=90, what="both bells in the database")
     wait_for(lambda: not fallback.exists(), seconds=30, what="the end of the fallback file")
-    assert bells(household) == [("hard", "I am going to kill myself tonight")]
+    # One by page, though sent twice, one by API, and none of somebody whom no token names.
+    assert bells(household) == [("person", "hard", "I am going to kill myself tonight")] * 2
     assert rows(household) == []
     client.close()
