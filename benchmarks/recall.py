@@ -216,7 +216,9 @@ def main() -> None:
     options = parser.parse_args()
     # Not the name that the tests use: both may run.
     connection.settings_dict["TEST"]["NAME"] = "benchmark_recall"
-    connection.creation.create_test_db(verbosity=0, autoclobber=not options.again, keepdb=options.again)
+    connection.creation.create_test_db(
+        verbosity=0, autoclobber=not options.again, keepdb=options.again, serialize=False
+    )
     try:
         if options.again:
             again(options.queries)
