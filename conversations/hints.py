@@ -45,7 +45,14 @@ def hint_letter(digest_id: UUID) -> None:
     _wake(deliver_letter, str(digest_id), f"letter {digest_id}")
 
 
-def _wake(task: Any, argument: str | list[str], what: str) -> None:
+def hint_confirmation(owner_id: int) -> None:
+    """Say that an address is to be asked. Where the hint is lost, the page lets the person ask again."""
+    from conversations.tasks import ask_address
+
+    _wake(ask_address, owner_id, f"the address of person {owner_id}")
+
+
+def _wake(task: Any, argument: str | int | list[str], what: str) -> None:
     try:
         task.delay(argument)
     except (OperationalError, RedisError, OSError):

@@ -77,5 +77,10 @@ def deliver_letter(digest_id: str) -> None:
 
 
 @shared_task(ignore_result=True)
+def ask_address(owner_id: int) -> None:
+    sending.send_confirmation(owner_id)
+
+
+@shared_task(ignore_result=True)
 def sweep_letters() -> None:
     sending.sweep()

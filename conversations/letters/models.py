@@ -51,6 +51,10 @@ class LetterPreference(models.Model):
     )
     hour = models.PositiveSmallIntegerField(default=9, validators=[MaxValueValidator(23)])
     address = models.EmailField(blank=True)
+    confirmed_address = models.EmailField(
+        blank=True, help_text="The address whose holder said yes; letters go to no other."
+    )
+    asked_to_confirm_at = models.DateTimeField(null=True, blank=True)
     with_quotes = models.BooleanField(default=False)
     since = models.DateTimeField(default=timezone.now, help_text="Nothing that was due before is sent.")
     next_due_at = models.DateTimeField(

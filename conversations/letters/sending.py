@@ -21,7 +21,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 
-from conversations.hints import hint_letter
+from conversations.hints import hint_confirmation, hint_letter
 from conversations.letters.models import Digest, LetterPreference
 from conversations.letters.schedule import Rhythm, due, next_due
 from conversations.letters.writing import Letter, absolute, facts_of, write
@@ -36,6 +36,8 @@ THEMES_WAITED_FOR = timedelta(minutes=30)
 FIRST_PAUSE = timedelta(minutes=1)
 MOST_TRIES = 8  # with doubling pauses, about two hours
 ASKED_A_DAY = 5
+CONFIRMATION_PAUSE = timedelta(minutes=1)
+CONFIRMATION_RUNS_OUT = timedelta(days=7)
 NO_MAIL = "django.core.mail.backends.dummy.EmailBackend"
 # The server said no, or was not reached: nothing was taken, and trying again sends no second letter.
 _NOT_TAKEN = (
@@ -95,7 +97,67 @@ def owner_of_token(token: str) -> int | None:
 
 
 def can_mail(preference: LetterPreference) -> bool:
-    return bool(preference.address) and settings.EMAIL_BACKEND != NO_MAIL
+    """Whether letters go out by mail. To an address that nobody confirmed they do not: it may be a stranger's."""
+    return (
+        bool(preference.address)
+        and preference.address == preference.confirmed_address
+        and settings.EMAIL_BACKEND != NO_MAIL
+    )
+
+
+# --- Whose address it is ----------------------------------------------------------------------------------------
+
+
+def wants_confirmation(preference: LetterPreference) -> bool:
+    unconfirmed = bool(preference.address) and preference.address != preference.confirmed_address
+    return unconfirmed and settings.EMAIL_BACKEND != NO_MAIL
+
+
+def ask_to_confirm(*, preference: LetterPreference, now: datetime | None = None) -> bool:
+    """Have a mail sent that asks the holder of the address; False where one was sent a moment ago."""
+    now = now or timezone.now()
+    asked = LetterPreference.objects.filter(pk=preference.pk).exclude(
+        asked_to_confirm_at__gt=now - CONFIRMATION_PAUSE
+    )
+    if not asked.update(asked_to_confirm_at=now):
+        return False
+    hint_confirmation(preference.owner_id)
+    return True
+
+
+def send_confirmation(owner_id: int) -> None:
+    """Ask the holder of an address whether letters may go there. What cannot be sent can be asked for again."""
+    preference = LetterPreference.objects.get(owner_id=owner_id)
+    if not wants_confirmation(preference):
+        return
+    token = signing.dumps([owner_id, preference.address], salt="letters.confirm")
+    link = absolute(reverse("letters-confirm", args=[token]))
+    message = EmailMultiAlternatives(
+        subject="May Neuron write to this address?",
+        body=render_to_string("letters/confirm.txt", {"link": link, "neuron": settings.PUBLIC_URL}),
+        to=[preference.address],
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+    try:
+        message.send()
+    except (smtplib.SMTPException, OSError) as error:
+        logger.warning("an address could not be asked to confirm itself (%s)", type(error).__name__)
+        LetterPreference.objects.filter(pk=preference.pk).update(asked_to_confirm_at=None)
+
+
+def address_of_token(token: str) -> tuple[int, str] | None:
+    """The person and the address that a link confirms; None for a link that is not ours or has run out."""
+    try:
+        owner_id, address = signing.loads(token, salt="letters.confirm", max_age=CONFIRMATION_RUNS_OUT)
+    except signing.BadSignature:
+        return None
+    return int(owner_id), str(address)
+
+
+def confirm_address(*, owner_id: int, address: str) -> bool:
+    """False where the person has named another address since."""
+    named = LetterPreference.objects.filter(owner_id=owner_id, address=address)
+    return bool(named.update(confirmed_address=address))
 
 
 # --- Which are due ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from conversations.access import PersonRequest, person_required
 from conversations.forms import LetterForm
 from conversations.letters import sending
-from conversations.letters.models import Digest
+from conversations.letters.models import Digest, LetterPreference
 from conversations.letters.writing import facts_of, write
 from conversations.services import profile_of
 from conversations.views import frame
@@ -28,8 +28,11 @@ def letters(request: PersonRequest) -> HttpResponse:
     preference = sending.preference_of(request.user)
     form = LetterForm(request.POST or None, instance=preference)
     if request.method == "POST" and form.is_valid():
-        sending.wish(preference=form.save(commit=False))
-        success(request, "Saved.")
+        preference = sending.wish(preference=form.save(commit=False))
+        if sending.wants_confirmation(preference):
+            _ask(request, preference)
+        else:
+            success(request, "Saved.")
         return redirect("letters")
     preview = sending.upto_now(request.user, now=timezone.now())
     preview.facts = facts_of(request.user, preview)
@@ -38,10 +41,45 @@ def letters(request: PersonRequest) -> HttpResponse:
         "preference": preference,
         "time_zone": profile_of(request.user).time_zone,
         "has_mail": settings.EMAIL_BACKEND != sending.NO_MAIL,
+        "unconfirmed": sending.wants_confirmation(preference),
         "preview": write(request.user, preview, with_quotes=preference.with_quotes),
         "digests": Digest.objects.for_owner(request.user).to_read()[:LISTED],
     }
     return frame.page(request, "letters/letters.html", context, 422 if form.errors else 200)
+
+
+def _ask(request: PersonRequest, preference: LetterPreference) -> None:
+    if sending.ask_to_confirm(preference=preference):
+        success(
+            request,
+            f"Saved. A mail with a link is on its way to {preference.address}: letters go there once it was opened "
+            "and answered with yes. Until then they stand below.",
+        )
+    else:
+        warning(request, "Saved. A mail was sent a moment ago: wait a minute before you ask for another.")
+
+
+@require_POST
+@person_required
+def confirm_again(request: PersonRequest) -> HttpResponse:
+    preference = sending.preference_of(request.user)
+    if sending.wants_confirmation(preference):
+        _ask(request, preference)
+    return redirect("letters")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Looking at the page confirms nothing: programs that look for viruses open every link."""
+    named = sending.address_of_token(token)
+    if named is None:
+        raise Http404
+    owner_id, address = named
+    confirmed = request.method == "POST" and sending.confirm_address(owner_id=owner_id, address=address)
+    outdated = request.method == "POST" and not confirmed
+    context = {"address": address, "confirmed": confirmed, "outdated": outdated}
+    return render(request, "letters/confirm.html", context)
 
 
 @require_safe

@@ -2,11 +2,13 @@
 wished for."""
 
 import os
+import re
 import signal
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
@@ -41,6 +43,7 @@ def preference(owner: User, sessions: list[Session]) -> LetterPreference:
 def wished(owner: User, **values: object) -> LetterPreference:
     preference = sending.preference_of(owner)
     chosen = {"rhythm": "weekly", "weekday": 6, "hour": 21, "address": "owner@example.org"} | values
+    chosen |= {"confirmed_address": chosen["address"]}
     for name, value in chosen.items():
         setattr(preference, name, value)
     return sending.wish(preference=preference, now=SUNDAY - 4 * WEEK)
@@ -354,6 +357,69 @@ def test_one_click_stops_it_without_signing_in_and_looking_does_not(
     assert nobody.post(path[:-3] + "xx/").status_code == 404
 
 
+def test_no_letter_goes_to_an_address_whose_holder_has_not_said_yes(
+    owner: User,
+    owner_client: Client,
+    preference: LetterPreference,
+    mail_server: MailServer,
+    settings: Settings,
+) -> None:
+    wish = {"rhythm": "weekly", "weekday": 6, "day": 1, "hour": 21, "address": "typo@example.org"}
+    answer = owner_client.post("/letters/", wish, follow=True)
+    assert "A mail with a link is on its way to typo@example.org" in answer.content.decode()
+    sending.send_confirmation(owner.pk)
+    (asked,) = mail_server.accepted
+    assert asked["To"] == "typo@example.org"
+    assert owner.username not in asked.as_string()
+    sending.deliver(sending.ask_now(owner=owner, now=SUNDAY).pk, now=SUNDAY)
+    assert len(mail_server.accepted) == 1
+    assert Digest.objects.get().state == "shown"
+
+    link = re.search(r"http\S+/letters/confirm/\S+", body(mail_server))
+    assert link
+    path, nobody = link[0].removeprefix(settings.PUBLIC_URL), Client()
+    assert nobody.get(path).status_code == 200
+    assert LetterPreference.objects.get().confirmed_address == "owner@example.org"
+    assert "Thank you" in nobody.post(path).content.decode()
+    sending.deliver(sending.ask_now(owner=owner, now=SUNDAY).pk, now=SUNDAY)
+    assert [message["To"] for message in mail_server.accepted] == ["typo@example.org"] * 2
+
+
+def test_a_link_confirms_its_own_address_alone_and_runs_out(
+    owner: User,
+    owner_client: Client,
+    preference: LetterPreference,
+    mail_server: MailServer,
+    settings: Settings,
+) -> None:
+    LetterPreference.objects.update(address="first@example.org")
+    sending.send_confirmation(owner.pk)
+    link = re.search(r"http\S+/letters/confirm/\S+", body(mail_server))
+    assert link
+    path = link[0].removeprefix(settings.PUBLIC_URL)
+    LetterPreference.objects.update(address="second@example.org")
+    assert "Another address" in Client().post(path).content.decode()
+    assert LetterPreference.objects.get().confirmed_address == "owner@example.org"
+    assert Client().get(path[:-4] + "xxx/").status_code == 404
+    with time_machine.travel(datetime.now(UTC) + timedelta(days=8)):
+        assert Client().get(path).status_code == 404
+
+
+def test_the_confirmation_is_asked_for_once_a_minute_and_again_when_the_server_refused(
+    owner_client: Client, owner: User, preference: LetterPreference, mail_server: MailServer
+) -> None:
+    LetterPreference.objects.update(address="me@example.org")
+    preference.refresh_from_db()
+    assert sending.ask_to_confirm(preference=preference)
+    assert not sending.ask_to_confirm(preference=preference)
+    assert "not confirmed" in owner_client.get("/letters/").content.decode()
+    answer = owner_client.post("/letters/confirm/", follow=True)
+    assert "wait a minute" in answer.content.decode()
+    mail_server.mood = "refuse"
+    sending.send_confirmation(owner.pk)
+    assert sending.ask_to_confirm(preference=preference)
+
+
 def test_the_page_keeps_what_is_wished_and_one_can_be_sent_now(
     owner: User, owner_client: Client, sessions: list[Session], mail_server: MailServer
 ) -> None:
@@ -362,6 +428,7 @@ def test_the_page_keeps_what_is_wished_and_one_can_be_sent_now(
     assert LetterPreference.objects.get().next_due_at is not None
     assert owner_client.post("/letters/", wish | {"hour": 24}).status_code == 422
     assert owner_client.post("/letters/", wish | {"address": "me@example.org\nBcc: x@y.z"}).status_code == 422
+    sending.confirm_address(owner_id=owner.pk, address="me@example.org")
     digest = sending.ask_now(owner=owner, now=SUNDAY)
     with pytest.raises(sending.AskedTooOften):
         sending.ask_now(owner=owner, now=SUNDAY)
