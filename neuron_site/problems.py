@@ -36,12 +36,12 @@ def body(status_code: int, title: str, detail: str, code: str, **more: Any) -> d
 def database_is_away(error: Exception) -> bool:
     """Whether the connection failed, and not a statement: that has a SQLSTATE of its own.
 
-    Classes 08, 53 and 57 are a lost connection, a server without room, and one that goes down.
+    Classes 08 and 53 are a lost connection and a server without room; 57P is one that goes down or comes up.
     """
     if not isinstance(error, OperationalError | InterfaceError):
         return False
     state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state[:2] in ("08", "53", "57")
+    return state is None or state.startswith(("08", "53", "57P"))
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
