@@ -168,6 +168,11 @@ def measure(owner: User, vocabulary: Vocabulary, count: int) -> tuple[float, flo
     return float(np.percentile(took, 50)), float(np.percentile(took, 95))
 
 
+def report_recall(owner: User, nodes: int, vocabulary: Vocabulary, queries: int) -> None:
+    p50, p95 = measure(owner, vocabulary, queries)
+    print(f"  owner of {nodes:,} nodes: recall p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
+
+
 def report_embedding(vocabulary: Vocabulary) -> None:
     took = []
     for _ in range(200):
@@ -250,8 +255,7 @@ def run(steps: list[int], most: int, queries: int) -> None:
         load(filling, fill)
         print(f"\n{filling.made:,} nodes, loaded in {time.perf_counter() - began:.0f} s", flush=True)
         for name, person in people.items():
-            p50, p95 = measure(person, vocabulary, queries)
-            print(f"  owner of {have[name]:,} nodes: recall p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
+            report_recall(person, have[name], vocabulary, queries)
     report_ingest(people["middle"], vocabulary)
     report_size(filling.made)
 
@@ -263,9 +267,7 @@ def again(queries: int) -> None:
     nodes = MemoryNode.objects.count()
     print(f"\n{nodes:,} nodes, of an earlier run", flush=True)
     for person in User.objects.filter(username__in=["large", "middle"]).order_by("username"):
-        p50, p95 = measure(person, vocabulary, queries)
-        count = MemoryNode.objects.filter(owner=person).count()
-        print(f"  owner of {count:,} nodes: recall p50 {p50:.1f} ms, p95 {p95:.1f} ms", flush=True)
+        report_recall(person, MemoryNode.objects.filter(owner=person).count(), vocabulary, queries)
     report_ingest(User.objects.get(username="middle"), vocabulary)
     report_size(nodes)
 

@@ -49,11 +49,13 @@ def hint_confirmation(owner_id: int) -> None:
     """Say that an address is to be asked. Where the hint is lost, the page lets the person ask again."""
     from conversations.tasks import ask_address
 
-    _wake(ask_address, owner_id, f"the address of person {owner_id}")
+    _wake(ask_address, owner_id, f"the address of person {owner_id}", found_by="the person can ask again")
 
 
-def _wake(task: Any, argument: str | int | list[str], what: str) -> None:
+def _wake(
+    task: Any, argument: str | int | list[str], what: str, *, found_by: str = "the sweeper will find it"
+) -> None:
     try:
         task.delay(argument)
     except (OperationalError, RedisError, OSError):
-        logger.warning("no broker to wake a worker for %s; the sweeper will find it", what)
+        logger.warning("no broker to wake a worker for %s; %s", what, found_by)

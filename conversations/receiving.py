@@ -16,7 +16,7 @@ from safety.directives import safe_mode_refusal
 from safety.help_lines import for_country
 from safety.models import BellEvent
 from safety.normalise import replace_unstorable
-from safety.resources import Resources
+from safety.resources import Resources, country_from
 from safety.screening import Action, Screening
 from safety.validation import validate
 
@@ -130,7 +130,7 @@ def receive_without_database(
     session_id: UUID | None,
     text: str,
     client_key: str,
-    country: str,
+    accept_language: str,
     token_digest: str = "",
 ) -> Received | None:
     """While the database is away, and without waiting for it: a hard bell is heard all the same and goes into the
@@ -142,6 +142,7 @@ def receive_without_database(
     screening = _answered_by(lambda: safety.services.screen_without_database(text=text))
     if screening is None or screening.action != Action.HARD_BELL:
         return None
+    country = settings.NEURON_COUNTRY or country_from(accept_language)
     resources = for_country(country, ask_database=False)
     bell = safety.services.draft_bell(
         owner_id=owner_id,

@@ -79,7 +79,7 @@ def connect_node(*, node_id: UUID) -> None:
         targets: dict[tuple[UUID, str], float] = {
             (pk, kind.SAME_TOPIC): alike[pk] for pk in alike.keys() & nodes.keys()
         }
-        targets |= {(entity.pk, str(kind.MENTIONS)): 1.0 for entity in _named(locked, said)}
+        targets |= {(entity.pk, kind.MENTIONS): 1.0 for entity in _named(locked, said)}
         old = MemoryEdge.objects.filter(source=locked, kind__in=[kind.SAME_TOPIC, kind.MENTIONS])
         old.exclude(target__in=[target for target, _ in targets]).delete()
         connect_derived(source=locked, targets=targets)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from uuid import UUID, uuid4
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.db import connection
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -156,12 +155,10 @@ def _heard_without_database(request: Request, session_id: UUID) -> Response | No
         session_id=session_id,
         text=given.validated_data["text"],
         client_key=given.validated_data.get("client_key") or uuid4().hex,
-        country=settings.NEURON_COUNTRY or country_from(request.headers.get("Accept-Language", "")),
+        accept_language=request.headers.get("Accept-Language", ""),
         token_digest=hash_token(token),
     )
-    if received is None:
-        return None
-    return _rung(received)
+    return _rung(received) if received is not None else None
 
 
 def _rung(received: receiving.Received) -> Response:

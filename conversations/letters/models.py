@@ -73,6 +73,10 @@ class LetterPreference(models.Model):
         return f"letters of person {self.owner_id}: {self.rhythm}"
 
     @property
+    def is_confirmed(self) -> bool:
+        return bool(self.address) and self.address == self.confirmed_address
+
+    @property
     def wish(self) -> Wish:
         return Wish(Rhythm(self.rhythm), self.weekday, self.day, self.hour, self.since)
 

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core import signing
-from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -96,21 +96,22 @@ def owner_of_token(token: str) -> int | None:
         return None
 
 
+def has_mail() -> bool:
+    """Whether this Neuron has a mail server."""
+    return settings.EMAIL_BACKEND != NO_MAIL
+
+
 def can_mail(preference: LetterPreference) -> bool:
     """Whether letters go out by mail. To an address that nobody confirmed they do not: it may be a stranger's."""
-    return (
-        bool(preference.address)
-        and preference.address == preference.confirmed_address
-        and settings.EMAIL_BACKEND != NO_MAIL
-    )
+    return has_mail() and preference.is_confirmed
 
 
 # --- Whose address it is ----------------------------------------------------------------------------------------
 
 
 def wants_confirmation(preference: LetterPreference) -> bool:
-    unconfirmed = bool(preference.address) and preference.address != preference.confirmed_address
-    return unconfirmed and settings.EMAIL_BACKEND != NO_MAIL
+    """Whether there is an address that letters would go to if its holder said yes."""
+    return has_mail() and bool(preference.address) and not preference.is_confirmed
 
 
 def ask_to_confirm(*, preference: LetterPreference, now: datetime | None = None) -> bool:
@@ -127,12 +128,12 @@ def ask_to_confirm(*, preference: LetterPreference, now: datetime | None = None)
 
 def send_confirmation(owner_id: int) -> None:
     """Ask the holder of an address whether letters may go there. What cannot be sent can be asked for again."""
-    preference = LetterPreference.objects.get(owner_id=owner_id)
-    if not wants_confirmation(preference):
+    preference = LetterPreference.objects.filter(owner_id=owner_id).first()
+    if preference is None or not wants_confirmation(preference):
         return
     token = signing.dumps([owner_id, preference.address], salt="letters.confirm")
     link = absolute(reverse("letters-confirm", args=[token]))
-    message = EmailMultiAlternatives(
+    message = EmailMessage(
         subject="May Neuron write to this address?",
         body=render_to_string("letters/confirm.txt", {"link": link, "neuron": settings.PUBLIC_URL}),
         to=[preference.address],

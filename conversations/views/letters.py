@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.messages import success, warning
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -29,10 +28,9 @@ def letters(request: PersonRequest) -> HttpResponse:
     form = LetterForm(request.POST or None, instance=preference)
     if request.method == "POST" and form.is_valid():
         preference = sending.wish(preference=form.save(commit=False))
+        success(request, "Saved.")
         if sending.wants_confirmation(preference):
             _ask(request, preference)
-        else:
-            success(request, "Saved.")
         return redirect("letters")
     preview = sending.upto_now(request.user, now=timezone.now())
     preview.facts = facts_of(request.user, preview)
@@ -40,7 +38,7 @@ def letters(request: PersonRequest) -> HttpResponse:
         "form": form,
         "preference": preference,
         "time_zone": profile_of(request.user).time_zone,
-        "has_mail": settings.EMAIL_BACKEND != sending.NO_MAIL,
+        "has_mail": sending.has_mail(),
         "unconfirmed": sending.wants_confirmation(preference),
         "preview": write(request.user, preview, with_quotes=preference.with_quotes),
         "digests": Digest.objects.for_owner(request.user).to_read()[:LISTED],
@@ -52,11 +50,11 @@ def _ask(request: PersonRequest, preference: LetterPreference) -> None:
     if sending.ask_to_confirm(preference=preference):
         success(
             request,
-            f"Saved. A mail with a link is on its way to {preference.address}: letters go there once it was opened "
+            f"A mail with a link is on its way to {preference.address}: letters go there once it was opened "
             "and answered with yes. Until then they stand below.",
         )
     else:
-        warning(request, "Saved. A mail was sent a moment ago: wait a minute before you ask for another.")
+        warning(request, "A mail was sent a moment ago: wait a minute before you ask for another.")
 
 
 @require_POST

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec
 
-from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-import safety.resources
 from conversations import receiving
 from conversations.forms import MessageForm
 from neuron_site.problems import database_is_away
@@ -50,8 +48,7 @@ def _answer(request: HttpRequest, session_id: uuid.UUID | None) -> HttpResponse:
             session_id=session_id,
             text=form.cleaned_data["text"],
             client_key=form.cleaned_data["client_key"],
-            country=settings.NEURON_COUNTRY
-            or safety.resources.country_from(request.headers.get("Accept-Language", "")),
+            accept_language=request.headers.get("Accept-Language", ""),
         )
     fragment = bool(getattr(request, "htmx", False))
     if received is not None:

@@ -181,7 +181,7 @@ def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Float
 def _scene(
     rows: Rows, numbers: NDArray[np.int64], asked: Question, ways: list[Way], term_weights: Floats
 ) -> Scene:
-    role = np.array(rows.role)
+    roles = np.array(rows.role)
     presence = np.zeros((len(term_weights), int(rows.chunks.sum())))
     _fill(presence, rows, ways)
     first_names = [
@@ -198,9 +198,9 @@ def _scene(
         weight=term_weights,
         dense=np.zeros(len(rows)),
         by_speaker=np.array([len(named) == 1 and name in named for name in first_names]),
-        by_asker=(role == PERSON) & asked.first_person,
+        by_asker=(roles == PERSON) & asked.first_person,
         is_question=rows.is_question,
-        between_people=role == SPEAKER,
+        between_people=roles == SPEAKER,
         has_time=rows.has_time,
         date=_dates(rows, asked),
         length=rows.length,

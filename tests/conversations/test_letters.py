@@ -357,6 +357,13 @@ def test_one_click_stops_it_without_signing_in_and_looking_does_not(
     assert nobody.post(path[:-3] + "xx/").status_code == 404
 
 
+def confirmation_path(server: MailServer, settings: Settings) -> str:
+    """Where the link of the mail that asks leads."""
+    link = re.search(r"http\S+/letters/confirm/\S+", body(server))
+    assert link
+    return link[0].removeprefix(settings.PUBLIC_URL)
+
+
 def test_no_letter_goes_to_an_address_whose_holder_has_not_said_yes(
     owner: User,
     owner_client: Client,
@@ -375,9 +382,7 @@ def test_no_letter_goes_to_an_address_whose_holder_has_not_said_yes(
     assert len(mail_server.accepted) == 1
     assert Digest.objects.get().state == "shown"
 
-    link = re.search(r"http\S+/letters/confirm/\S+", body(mail_server))
-    assert link
-    path, nobody = link[0].removeprefix(settings.PUBLIC_URL), Client()
+    path, nobody = confirmation_path(mail_server, settings), Client()
     assert nobody.get(path).status_code == 200
     assert LetterPreference.objects.get().confirmed_address == "owner@example.org"
     assert "Thank you" in nobody.post(path).content.decode()
@@ -394,9 +399,7 @@ def test_a_link_confirms_its_own_address_alone_and_runs_out(
 ) -> None:
     LetterPreference.objects.update(address="first@example.org")
     sending.send_confirmation(owner.pk)
-    link = re.search(r"http\S+/letters/confirm/\S+", body(mail_server))
-    assert link
-    path = link[0].removeprefix(settings.PUBLIC_URL)
+    path = confirmation_path(mail_server, settings)
     LetterPreference.objects.update(address="second@example.org")
     assert "Another address" in Client().post(path).content.decode()
     assert LetterPreference.objects.get().confirmed_address == "owner@example.org"

@@ -16,7 +16,7 @@ def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:
     assert not database_is_away(cancelled.value)
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_a_connection_that_the_server_ended_is_one() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
