@@ -86,7 +86,7 @@ class Stack:
 
     def start(self, *names: str) -> None:
         for name in names or tuple(self.COMMANDS):
-            words = self.COMMANDS[name].format(port=self.port, folder=self.folder).split()
+            words = [word.format(port=self.port, folder=self.folder) for word in self.COMMANDS[name].split()]
             with self.log(name).open("ab") as log:
                 self.processes[name] = subprocess.Popen(
                     [sys.executable, *words], cwd=ROOT, env=self.environment, stdout=log, stderr=log

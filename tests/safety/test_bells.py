@@ -122,10 +122,10 @@ print(json.dumps({"written": written, "waiting": fallback.waiting()}))
 
 
 def test_a_disk_that_is_really_full_takes_bells_by_the_reserve(var_folder: Path) -> None:
-    mounted = (
-        f"mount -t tmpfs -o size=1m tmpfs {var_folder} && exec {sys.executable} -c '{FULL_DISK}' {var_folder}"
-    )
+    # As arguments, because any of the paths may have a space in it.
+    mounted = 'mount -t tmpfs -o size=1m tmpfs "$2" && exec "$0" -c "$1" "$2"'
     command = ["unshare", "--mount", "--map-root-user", "sh", "-c", mounted]
+    command += [sys.executable, FULL_DISK, str(var_folder)]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
