@@ -43,6 +43,7 @@ $(VENV)/made:
 $(VENV)/ready: requirements.txt | $(VENV)/made
 	@echo "Setting up; this takes a minute or two the first time."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m memory.quantising
 	@touch $(VENV)/ready
 
 $(VENV)/ready-dev: requirements-dev.txt $(VENV)/ready

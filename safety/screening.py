@@ -190,8 +190,7 @@ def _by_meaning(cleaned: str, embed: Embed | None, signals: list[Signal]) -> Rea
         return None
     parts = windows(plain_wording(cleaned))
     try:
-        # One by one, as the examples were: in a batch the padding shifts a vector a little.
-        vectors = [np.asarray(embed([part or "?"]), dtype=np.float32)[0] for part in parts]
+        vectors = list(np.asarray(embed([part or "?" for part in parts]), dtype=np.float32))
         reading = weights().read_all(vectors, [rule_bits(part) for part in parts])
     except LexiconError:
         raise

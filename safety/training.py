@@ -77,11 +77,11 @@ def read_examples(paths: Sequence[Path]) -> list[Example]:
 
 
 def prepare(examples: list[Example], embed: Embed) -> Prepared:
-    """Embed one by one, as at screening: in a batch the packaged model's padding shifts a vector a little."""
+    """Examples worded, embedded and looked at by the rules, as a message is at its screening."""
     words = [
         plain_wording(clean(example.text, trigger_words=lexicon().trigger_words)) for example in examples
     ]
-    embedded = np.stack([np.asarray(embed([one or "?"]))[0] for one in words])
+    embedded = np.asarray(embed([one or "?" for one in words]))
     steps = np.clip(np.rint(embedded / VECTOR_SCALE), -127, 127).astype(np.int8)
     return Prepared(examples, steps, np.stack([rule_bits(one) for one in words]).astype(np.uint8))
 

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import migrations, models
 
 
-from memory.embedding import PACKAGED_DIMENSIONS, PACKAGED_MODEL
 
 # Frequencies are counted where the rows change, so no path of deletion can leave a word behind.
 # The owner's row in memory_ownerindex is taken first: it keeps two writers of one owner apart.
@@ -54,10 +53,10 @@ DROP FUNCTION memory_count_added();
 DROP FUNCTION memory_count_removed();
 """
 # Candidates by meaning for an owner whose messages are too many to scan. Only such owners' vectors are in it.
-APPROXIMATE = f"""
+APPROXIMATE = """
 CREATE INDEX vector_nearest ON memory_unitvector
-    USING hnsw ((embedding::halfvec({PACKAGED_DIMENSIONS})) halfvec_ip_ops)
-    WHERE unit = 0 AND approximate AND model = '{PACKAGED_MODEL}';
+    USING hnsw ((embedding::halfvec(384)) halfvec_ip_ops)
+    WHERE unit = 0 AND approximate AND model = 'all-MiniLM-L6-v2-onnx-int8';
 """
 
 

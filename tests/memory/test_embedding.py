@@ -20,7 +20,7 @@ def test_vectors_are_of_unit_length_and_keep_the_order_of_the_texts():
 def test_a_text_has_the_same_vector_alone_and_in_a_batch():
     alone = embed_packaged(["my sister moved"])[0]
     among = embed_packaged(["my sister moved", "something a good deal longer than the other text " * 8])[0]
-    assert alone @ among > 0.999
+    assert np.array_equal(alone, among)
 
 
 def test_surrogates_nul_and_megabytes_are_embedded_like_any_text():

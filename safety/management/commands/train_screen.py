@@ -19,7 +19,7 @@ class Command(BaseCommand):
         examples = read_examples(sorted((DATA / "examples").glob("*.jsonl")))
         for kind, count in sorted(Counter(example.kind for example in examples).items()):
             self.stdout.write(f"{count:5d} {kind}")
-        self.stdout.write(f"{len(examples)} examples, embedding them one by one …")
+        self.stdout.write(f"{len(examples)} examples, embedding them …")
         content = train(prepare(examples, embed_packaged), PACKAGED_MODEL)
         write(content, DATA)
         self.stdout.write(f"Wrote {content['version']}. Measure it: manage.py evaluate_safety FILE…")
