@@ -14,6 +14,7 @@ from conversations.letters import sending
 from conversations.llm import ModelSettingError, describe
 from conversations.themes import runs
 from memory.engram.awareness import Happening, note_change
+from neuron_site.celery import ANSWERS
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +26,10 @@ def interrupt_answers(**_: Any) -> None:
 
 
 @worker_ready.connect
-def load_the_models_library(**_: Any) -> None:
+def load_the_models_library(sender: Any, **_: Any) -> None:
     """Else the first answer would wait for it."""
+    if ANSWERS not in sender.app.amqp.queues.consume_from:
+        return
     threading.Thread(
         target=importlib.import_module, args=("conversations.llm.exchange",), name="warm-up", daemon=True
     ).start()

@@ -5,12 +5,20 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import setup_logging
+from kombu import Exchange, Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neuron_site.settings")
 
 app = Celery("neuron")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+# What a person waits for has a queue of its own, so that a worker can be kept for it: `up` runs one for each. A worker
+# that is not told which takes both.
+ANSWERS, BACKGROUND = "answers", "background"
+app.conf.task_queues = [Queue(name, Exchange(name), routing_key=name) for name in (ANSWERS, BACKGROUND)]
+app.conf.task_default_queue = BACKGROUND
+app.conf.task_routes = {"conversations.tasks.answer_turn": {"queue": ANSWERS}}
 
 
 @setup_logging.connect

@@ -19,6 +19,7 @@ from memory import embedding
 from memory.engram import status
 from memory.engram.sync import engram_owner, state_of
 from neuron_site import canary
+from neuron_site.celery import ANSWERS, BACKGROUND
 from neuron_site.embedded.common import LEAST_FREE_BYTES
 from neuron_site.tasks import leave_canary
 from safety import fallback, help_lines, protocol, resources, screening
@@ -123,16 +124,22 @@ def _broker() -> Finding:
 
 
 def _worker() -> Finding:
-    """A task of our own must be carried out now: the age of a canary, not a pid."""
-    canary.remove("doctor")
-    leave_canary.delay("doctor")
+    """A task of our own must be carried out now, from each queue: the age of a canary, not a pid."""
+    waiting = {queue: f"doctor:{queue}" for queue in (ANSWERS, BACKGROUND)}
+    for queue, bearer in waiting.items():
+        canary.remove(bearer)
+        leave_canary.apply_async([bearer], queue=queue)
     until = time.monotonic() + WORKER_SECONDS
-    while time.monotonic() < until:
-        if canary.age("doctor") is not None:
-            return Finding("worker", True, "does what it is asked")
+    while waiting and time.monotonic() < until:
+        waiting = {queue: bearer for queue, bearer in waiting.items() if canary.age(bearer) is None}
         time.sleep(0.1)
+    if not waiting:
+        return Finding("worker", True, "answers and background work are done")
     return Finding(
-        "worker", False, f"took no task within {WORKER_SECONDS:.0f} s", "start Neuron with make run"
+        "worker",
+        False,
+        f"took no task within {WORKER_SECONDS:.0f} s from {' and '.join(waiting)}",
+        "start Neuron with make run",
     )
 
 

@@ -1,4 +1,4 @@
-"""Web, worker and beat under one roof: started, restarted when they crash, stopped together within seconds."""
+"""Web, workers and beat under one roof: started, restarted when they crash, stopped together within seconds."""
 
 import ctypes
 import os
@@ -30,11 +30,15 @@ FEW_HEAPS = {"MALLOC_ARENA_MAX": "2"}
 
 @dataclass
 class Child:
-    """One supervised process. `once`: it has one thing to do, and is not started again."""
+    """One supervised process.
+
+    `once`: it has one thing to do, and is not started again. `niceness`: how far it gives way to the others, 0 to 19.
+    """
 
     name: str
     words: list[str]
     once: bool = False
+    niceness: int = 0
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     pause: float = 1.0
@@ -48,9 +52,14 @@ class Child:
             stdin=subprocess.DEVNULL,
             # Ctrl-C goes to the supervisor alone, which stops all in order.
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 (no thread is running yet)
+            preexec_fn=self._prepare,  # noqa: PLW1509 (no thread is running yet)
         )
         self.started = time.monotonic()
+
+    def _prepare(self) -> None:
+        """In the child, before the program begins."""
+        _die_with_parent()
+        os.nice(self.niceness)
 
 
 class Supervisor:

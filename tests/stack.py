@@ -13,6 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -76,7 +77,8 @@ class Stack:
 
     COMMANDS = {
         "web": "-m uvicorn neuron_site.asgi:application --port {port} --timeout-graceful-shutdown 2 --no-access-log",
-        "worker": "-m celery -A neuron_site worker -P threads -c 16 --without-mingle --without-gossip",
+        "worker": "-m celery -A neuron_site worker -P threads -c 16 -Q answers --without-mingle --without-gossip",
+        "background": "-m celery -A neuron_site worker -P threads -c 4 -Q background --without-mingle --without-gossip",
         "beat": "-m celery -A neuron_site beat --schedule {folder}/beat",
     }
 
@@ -89,7 +91,12 @@ class Stack:
             words = [word.format(port=self.port, folder=self.folder) for word in self.COMMANDS[name].split()]
             with self.log(name).open("ab") as log:
                 self.processes[name] = subprocess.Popen(
-                    [sys.executable, *words], cwd=ROOT, env=self.environment, stdout=log, stderr=log
+                    [sys.executable, *words],
+                    cwd=ROOT,
+                    env=self.environment,
+                    stdout=log,
+                    stderr=log,
+                    preexec_fn=partial(os.nice, 10 if name == "background" else 0),
                 )
         if not names or "web" in names:
             wait_for(self.is_live, what="the web process")

@@ -85,7 +85,8 @@ def test_a_folder_that_cannot_be_written_is_said_with_its_name(target, monkeypat
     real = subprocess.run
 
     def elsewhere(command, **options):
-        program = f"import sys; sys.prefix = {os.fspath(target.parents[2])!r}; from memory import quantising; quantising.main()"
+        place = os.fspath(target.parents[2])
+        program = f"import sys; sys.prefix = {place!r}; from memory import quantising; quantising.main()"
         return real([command[0], "-c", program], **options)
 
     monkeypatch.setattr(quantising.subprocess, "run", elsewhere)

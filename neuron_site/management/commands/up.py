@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection
 
 from conversations.llm import described
 from neuron_site import embedded, invitation
+from neuron_site.celery import ANSWERS, BACKGROUND
 from neuron_site.supervisor import Child, Supervisor
 from safety import fallback
 
@@ -132,11 +133,13 @@ class Command(BaseCommand):
         celery += ["-A", "neuron_site"]
         web = f"-m uvicorn neuron_site.asgi:application --host {settings.HOST} --port {settings.PORT}"
         quiet = "--timeout-graceful-shutdown 2 --no-access-log --log-level warning"
-        worker = "worker -P threads -c 16 --without-gossip --without-mingle --loglevel WARNING"
+        worker = "worker -P threads --without-gossip --without-mingle --loglevel WARNING"
         beat = ["beat", "--loglevel", "WARNING", "--schedule", str(Path(settings.VAR_DIR) / "beat")]
         children = [
             Child("web", [sys.executable, *web.split(), *quiet.split()]),
-            Child("worker", [*celery, *worker.split()]),
+            Child("worker", [*celery, *worker.split(), "-c", "16", "-Q", ANSWERS]),
+            # Of its own, because the threads of a process take turns: indexing would hold up answers. And it gives way.
+            Child("background", [*celery, *worker.split(), "-c", "4", "-Q", BACKGROUND], niceness=10),
             Child("beat", [*celery, *beat]),
         ]
         if settings.ENGRAM_URL:
