@@ -29,6 +29,7 @@ PICK_UP = timedelta(seconds=5)
 MOST_ATTEMPTS_WITHOUT_TEXT = 3
 TITLE_LENGTH = 60
 HISTORY_TURNS = 20
+SAME_MINUTE = timedelta(minutes=1)
 
 
 class ClientKeyReused(Exception):
@@ -43,9 +44,12 @@ def profile_of(owner: AbstractBaseUser) -> Profile:
 def note_use(*, profile: Profile, turn: Turn, notices: list[dict[str, str]], now: datetime) -> None:
     """Keep when a person was last here; notices that are owed now go onto the turn with the note that they were told.
 
-    One transaction and before the model is asked: a worker that dies later takes no notice with it.
+    One transaction and before the model is asked: a worker that dies later takes no notice with it. What is less than
+    a minute old is left as it is: it tells pauses of half an hour.
     """
     values: dict[str, Any] = {"last_active_at": now}
+    if not notices and profile.last_active_at and now - profile.last_active_at < SAME_MINUTE:
+        return
     with transaction.atomic():
         if notices:
             values["last_notice_at"] = now
