@@ -128,7 +128,7 @@ def _worker() -> Finding:
     waiting = {queue: f"doctor:{queue}" for queue in (ANSWERS, BACKGROUND)}
     for queue, bearer in waiting.items():
         canary.remove(bearer)
-        leave_canary.apply_async([bearer], queue=queue)
+        leave_canary.apply_async((bearer,), queue=queue)
     until = time.monotonic() + WORKER_SECONDS
     while waiting and time.monotonic() < until:
         waiting = {queue: bearer for queue, bearer in waiting.items() if canary.age(bearer) is None}

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.embedding import PACKAGED_MODEL
 from safety.features import NAMES
 from safety.lexicon import DATA, LexiconError
 
@@ -79,7 +80,6 @@ class Weights:
     """What `weights.json` holds, ready for numpy. Vectors are rows of embedding and scaled bits."""
 
     version: str
-    embedder: str
     gamma: float
     sharpness: float
     bit_scale: float
@@ -186,6 +186,8 @@ def _unpacked(content: dict[str, Any]) -> Weights:
         raise ValueError("the list of rule bits")
     if set(content["kinds"]) != set(KINDS):
         raise ValueError("the list of kinds")
+    if content["embedder"] != PACKAGED_MODEL:
+        raise ValueError(f"the embedder {content['embedder']!r}")
     rows = content["examples"]
     scale, bit_scale = float(content["vector_scale"]), float(content["bit_scale"])
     embedded = (
@@ -199,7 +201,6 @@ def _unpacked(content: dict[str, Any]) -> Weights:
     vectors = np.hstack([embedded, bits]).astype(np.float32)
     return Weights(
         version=str(content["version"]),
-        embedder=str(content["embedder"]),
         gamma=float(content["gamma"]),
         sharpness=float(content["sharpness"]),
         bit_scale=bit_scale,

@@ -84,7 +84,9 @@ def _rehash(folder: Path) -> None:
     (folder / semantic.WEIGHTS_HASH).write_text(f"{digest}  {semantic.WEIGHTS}\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("key", ["format", "bits", "kinds", "gamma", "calibration", "examples", "intercept"])
+@pytest.mark.parametrize(
+    "key", ["format", "bits", "kinds", "embedder", "gamma", "calibration", "examples", "intercept"]
+)
 def test_weights_with_the_right_hash_but_without_a_part_are_refused(folder: Path, key: str) -> None:
     path = folder / semantic.WEIGHTS
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -92,6 +94,15 @@ def test_weights_with_the_right_hash_but_without_a_part_are_refused(folder: Path
     path.write_text(json.dumps(content), encoding="utf-8")
     _rehash(folder)
     with pytest.raises(lexicon.LexiconError, match=r"weights\.json, line 1"):
+        semantic.load(folder)
+
+
+def test_weights_trained_on_another_embedder_are_refused(folder: Path) -> None:
+    path = folder / semantic.WEIGHTS
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content | {"embedder": "bigger"}), encoding="utf-8")
+    _rehash(folder)
+    with pytest.raises(lexicon.LexiconError, match=r"the embedder 'bigger' .* train again"):
         semantic.load(folder)
 
 

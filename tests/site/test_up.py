@@ -94,8 +94,16 @@ def test_the_doctor_finds_everything_well(neuron: Running) -> None:
     wait_for(all_well, what=f"a clean bill of health: {unwell}")
 
 
-def test_the_doctor_sees_a_worker_that_does_nothing(neuron: Running) -> None:
-    worker = neuron.child("neuron_site worker")
+def test_background_work_gives_way_to_answers(neuron: Running) -> None:
+    background, answers = (
+        os.getpriority(os.PRIO_PROCESS, neuron.child(f"-Q {queue}")) for queue in ("background", "answers")
+    )
+    assert background == answers + 10
+
+
+@pytest.mark.parametrize("queue", ["answers", "background"])
+def test_the_doctor_sees_a_worker_that_does_nothing(neuron: Running, queue: str) -> None:
+    worker = neuron.child(f"-Q {queue}")
     os.kill(worker, signal.SIGSTOP)
     try:
         code, findings = neuron.doctor()
@@ -103,6 +111,7 @@ def test_the_doctor_sees_a_worker_that_does_nothing(neuron: Running) -> None:
         os.kill(worker, signal.SIGCONT)
     assert code == 1
     assert findings["worker"]["ok"] is False
+    assert str(findings["worker"]["detail"]).endswith(f"from {queue}")
     assert "make run" in str(findings["worker"]["mend"])
     assert findings["database"]["ok"] is True
 
