@@ -3,8 +3,9 @@
 import os
 from typing import Any
 
+import uvloop
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_init
 from kombu import Exchange, Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neuron_site.settings")
@@ -24,6 +25,12 @@ app.conf.task_routes = {"conversations.tasks.answer_turn": {"queue": ANSWERS}}
 @setup_logging.connect
 def use_djangos_logging(**_: Any) -> None:
     """Celery would install its own root logger, which prints task arguments; Django's stays instead."""
+
+
+@worker_init.connect
+def use_the_webs_event_loop(**_: Any) -> None:
+    """An answer makes a loop of its own; uvloop's is made, and turned, in less time than asyncio's."""
+    uvloop.install()
 
 
 def every(seconds: float, task: str) -> dict[str, Any]:
