@@ -8,7 +8,7 @@ COV      Soft coverage. Each query term is credited once, where it stands best: 
          anywhere in the session 0.15. Weight of a term: idf^0.7. A word near it in meaning counts cos³ of it.
          COV = credited weight / whole weight, for the best chunk.
 DK       d = half cos(query, message) + half its best cos(query, unit); an assistant's message cos(query, message)
-         alone. DK = d + 0.35·max(d one turn away) + 0.15·max(d two away).
+         alone. DK = d + 0.45·max(d one turn away) + 0.15·max(d two away).
 HUB      Mean cos to the five nearest other candidates: what is like everything answers nothing in particular.
 SPEAKER  Exactly one speaker's first name is in the query, and the message is theirs.
 FIRST    The query says I or my, and the message is the asking person's.
@@ -42,7 +42,7 @@ class Weights:
     turn_3: float = 0.3
     session: float = 0.15
     dense: float = 0.85
-    dense_1: float = 0.35
+    dense_1: float = 0.45
     dense_2: float = 0.15
     speaker: float = 0.12
     first: float = 0.225
