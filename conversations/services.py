@@ -47,9 +47,9 @@ def note_use(*, profile: Profile, turn: Turn, notices: list[dict[str, str]], now
     One transaction and before the model is asked: a worker that dies later takes no notice with it. What is less than
     a minute old is left as it is: it tells pauses of half an hour.
     """
-    values: dict[str, Any] = {"last_active_at": now}
     if not notices and profile.last_active_at and now - profile.last_active_at < SAME_MINUTE:
         return
+    values: dict[str, Any] = {"last_active_at": now}
     with transaction.atomic():
         if notices:
             values["last_notice_at"] = now

@@ -61,7 +61,6 @@ def _make(target: Path) -> None:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         # Loading folds weights and scales into one constant, which is what quantising looks for.
         options.optimized_model_filepath = str(Path(folder) / "folded.onnx")

@@ -3,7 +3,6 @@
 import os
 from typing import Any
 
-import uvloop
 from celery import Celery
 from celery.signals import setup_logging, worker_init
 from kombu import Exchange, Queue
@@ -30,6 +29,8 @@ def use_djangos_logging(**_: Any) -> None:
 @worker_init.connect
 def use_the_webs_event_loop(**_: Any) -> None:
     """An answer makes a loop of its own; uvloop's is made, and turned, in less time than asyncio's."""
+    import uvloop  # only workers make loops here; each command would pay for it
+
     uvloop.install()
 
 

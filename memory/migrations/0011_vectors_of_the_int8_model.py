@@ -1,6 +1,6 @@
 from django.db import migrations
 
-# Vectors of the model before it are made anew by the sweeper; until then their owners are searched without this index.
+# Vectors of the model before it are made anew by the sweeper; until then their owners search by words alone.
 _INDEX = """
 DROP INDEX vector_nearest;
 CREATE INDEX vector_nearest ON memory_unitvector

@@ -41,6 +41,18 @@ def test_after_three_hours_of_use_it_is_said_again_with_a_break(session: Session
     assert shown(say(session, "And now")) == []
 
 
+def test_that_somebody_is_here_is_noted_once_a_minute(session: Session) -> None:
+    def last_active_after(seconds: int) -> timedelta:
+        """How long ago the person was last here by the books, after a turn so long after the one before."""
+        Profile.objects.update(last_active_at=timezone.now() - timedelta(seconds=seconds))
+        say(session, "Still here")
+        return timezone.now() - Profile.objects.get(owner=session.owner).last_active_at
+
+    say(session, "Hello there")
+    assert last_active_after(40) >= timedelta(seconds=40)
+    assert last_active_after(70) < timedelta(seconds=40)
+
+
 def test_a_minor_is_told_in_words_of_their_own(session: Session) -> None:
     say(session, "Hello there")
     Profile.objects.filter(owner=session.owner).update(is_minor=True)
