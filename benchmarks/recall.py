@@ -45,7 +45,9 @@ BATCH = 20_000
 MODEL = embedding.PACKAGED_MODEL
 _FUNCTION_WORDS = "i the to and a of my in it was that with for on is at we but so have"
 FUNCTION_WORDS = _FUNCTION_WORDS.split()
-_TABLES = "memory_memorynode memory_utterance memory_unitvector memory_ownerterm memory_posting"
+_TABLES = (
+    "memory_memorynode memory_utterance memory_unitvector memory_ownerterm memory_posting memory_signblock"
+)
 TABLES = _TABLES.split()
 
 
@@ -117,8 +119,8 @@ class Filling:
             nodes.append((node, owner, "Conversation", "Episodic", "", f"Q: {q}\nA: {a}", payload, "{}", 0.5, 0.5, 1.0,
                           session, turn, at, at, at, 1, 1, 0, 1, False))  # fmt: skip
             for side, (role, words) in enumerate(zip(("person", "assistant"), said, strict=True)):
-                keys = [self.key(owner, self.vocabulary.stems[word]) for word in dict.fromkeys(words)]
-                terms = "{" + ",".join(map(str, [*dict.fromkeys(keys), 0])) + "}"
+                keys = dict.fromkeys(self.key(owner, self.vocabulary.stems[word]) for word in words)
+                terms = np.array([*keys, 0], dtype=">i8").tobytes()
                 self.spoken[owner] += 1
                 block = self.spoken[owner] // indexing.UTTERANCES_IN_A_BLOCK
                 utterances.append((owner, node, role, "", "Conversation", session, 2 * turn + side, at,

@@ -74,7 +74,7 @@ def connect_node(*, node_id: UUID) -> None:
         if locked is None or locked.version != node.version:
             return
         # The owner's row keeps two turns from making one name twice, and a deletion from coming between.
-        OwnerIndex.objects.select_for_update().filter(pk=node.owner_id).first()
+        OwnerIndex.hold(node.owner_id)
         kind = MemoryEdge.Kind
         targets: dict[tuple[UUID, str], float] = {
             (pk, kind.SAME_TOPIC): alike[pk] for pk in alike.keys() & nodes.keys()

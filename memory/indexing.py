@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from memory import embedding
 from memory.models import MemoryNode
 from memory.recall_models import OwnerIndex, OwnerTerm, UnitVector, Utterance
-from memory.retrieval.utterances import Prepared, Spoken, key, keys_of, prepare, utterances_of
+from memory.retrieval.utterances import Prepared, Spoken, key, packed_keys, prepare, utterances_of
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +78,7 @@ def _read_nodes(ids: Sequence[UUID]) -> None:
             return
         owners = sorted({node.owner_id for node in nodes})
         OwnerIndex.objects.bulk_create([OwnerIndex(owner_id=pk) for pk in owners], ignore_conflicts=True)
-        indexes = {
-            index.pk: index
-            for index in OwnerIndex.objects.filter(pk__in=owners).order_by("pk").select_for_update()
-        }
+        indexes = OwnerIndex.hold(*owners)
         Utterance.objects.filter(node__in=nodes).delete()
         read = [_Read(node, spoken, prepare(spoken)) for node in nodes for spoken in _spoken(node)]
         _write_words(read)
@@ -128,7 +125,7 @@ def _as_row(one: _Read, index: OwnerIndex) -> Utterance:
         chunks=len(prepared.chunks),
         is_question=prepared.is_question,
         has_time=prepared.has_time,
-        terms=list(keys_of(node.owner_id, prepared.chunks)),
+        terms=packed_keys(node.owner_id, prepared.chunks),
         block=index.utterances // UTTERANCES_IN_A_BLOCK,
     )
 
@@ -173,6 +170,7 @@ def _texts(row: Utterance) -> list[str]:
 
 def _write_vectors(made: dict[int, list[UnitVector]], model: str, owners: set[int]) -> None:
     with transaction.atomic():
+        OwnerIndex.hold(*owners)
         # Meanwhile a node may have been forgotten, and its utterances with it.
         alive = list(
             Utterance.objects.filter(pk__in=made)

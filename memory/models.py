@@ -272,4 +272,4 @@ class EngramSync(models.Model):
         return f"synced {self.synced_at or 'never'}"
 
 
-from memory.recall_models import OwnerIndex, OwnerTerm, UnitVector, Utterance  # noqa: E402, F401 - so that Django finds the tables
+from memory.recall_models import OwnerIndex, OwnerTerm, SignBlock, UnitVector, Utterance  # noqa: E402, F401 - so that Django finds the tables

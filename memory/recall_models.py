@@ -1,7 +1,8 @@
 """The tables that recall searches. All of it is derived from MemoryNode, and goes with its node."""
 
+from typing import Self
+
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
@@ -33,8 +34,8 @@ class Utterance(models.Model):
     chunks = models.PositiveIntegerField()
     is_question = models.BooleanField()
     has_time = models.BooleanField()
-    # The keys of each chunk's terms (a hash of owner and term, see `keys`), each chunk ended by a 0.
-    terms = ArrayField(models.BigIntegerField())
+    # Packed: the keys of each chunk's terms (a hash of owner and term, see `key`), each chunk ended by a 0.
+    terms = models.BinaryField()
     block = models.PositiveIntegerField(help_text="Which rows of Posting name it.")
     embedded_with = models.CharField(max_length=120, blank=True)
 
@@ -55,7 +56,7 @@ class Utterance(models.Model):
 class UnitVector(models.Model):
     """The meaning of an utterance (unit 0) or of one part of it (1, 2 …), in one model's space.
 
-    The database keeps a column more, `bits`: the signs of the embedding, in an index with the owner (`vector_bits`).
+    Made and deleted, never changed: the signs of what is whole are kept in blocks beside it.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -107,12 +108,30 @@ class Posting(models.Model):
     )
     key = models.BigIntegerField()
     block = models.PositiveIntegerField()
-    utterances = ArrayField(models.BigIntegerField())
-    # Of each utterance's session the first four bytes, as a number; 0 for none.
-    threads = ArrayField(models.IntegerField())
+    # Packed: each utterance's id (8 bytes), then the first four bytes of its session's, 0 for none.
+    entries = models.BinaryField()
 
     def __str__(self) -> str:
-        return f"{len(self.utterances)} utterances"
+        return f"{len(self.entries) // 12} utterances"
+
+
+class SignBlock(models.Model):
+    """The signs of 1,024 whole vectors of an owner, for a first look at them all. Written by the database's triggers.
+
+    The Hamming distance between signs nearly orders as the angle between vectors does, at a sixteenth of the bytes.
+    """
+
+    pk = models.CompositePrimaryKey("owner_id", "model", "block")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    model = models.CharField(max_length=120)
+    block = models.PositiveIntegerField()
+    # Packed: each utterance's id (8 bytes), then a bit for each dimension, 1 where it is above 0.
+    entries = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"block {self.block} ({self.model})"
 
 
 class OwnerIndex(models.Model):
@@ -129,3 +148,9 @@ class OwnerIndex(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chunks} chunks"
+
+    @classmethod
+    def hold(cls, *owner_ids: int) -> dict[int, Self]:
+        """Lock these owners' rows, after any of their nodes and before anything that is derived of those."""
+        held = cls.objects.filter(pk__in=owner_ids).order_by("pk").select_for_update()
+        return {index.pk: index for index in held}

@@ -194,7 +194,7 @@ def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored:
         held = MemoryNode.objects.owned_by(owner).filter(Q(pk__in=ids) | Q(pk__in=facts))
         found = list(held.order_by("pk").select_for_update())
         # Behind the nodes, as whoever indexes or connects takes it: what stands on these alone stays so until it goes.
-        OwnerIndex.objects.select_for_update().filter(pk=owner.pk).first()
+        OwnerIndex.hold(owner.pk)
         nodes = [node for node in found if node.pk in set(ids)]
         nodes += standing_on(owner, [node.pk for node in nodes])
         now = timezone.now()

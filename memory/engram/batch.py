@@ -12,7 +12,7 @@ from django.db.models import Q
 from memory.columns import TransactionId
 from memory.engram.wire import WireEdge, WireNode
 from memory.models import MemoryEdge, MemoryNode, Tombstone
-from memory.recall_models import Utterance
+from memory.recall_models import OwnerIndex, Utterance
 
 AT_ONCE = 500
 # What a node or an edge that comes in brings beside its id and its ends.
@@ -109,6 +109,7 @@ class Batch:
         Tombstone.objects.filter(owner_id=self.owner.pk, node_id__in=revived).delete()
         _write(MemoryNode, written.values())
         # What recall knew of the text before must not answer for the new one.
+        OwnerIndex.hold(self.owner.pk)
         Utterance.objects.filter(node__in=changed).delete()
         self.taken.nodes += len(written)
         self.written += written.values()

@@ -9,8 +9,9 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 
 from memory import embedding
-from memory.retrieval import arrays
-from memory.retrieval.lexical import Filters
+from memory.retrieval import packed
+from memory.retrieval.fusion import Floats, Ints
+from memory.retrieval.lexical import Filters, passing
 
 Vector = NDArray[np.float32]  # (dimensions,)
 Vectors = NDArray[np.float32]  # (n, dimensions)
@@ -78,22 +79,35 @@ def candidates(
     """
     if approximate and model == embedding.PACKAGED_MODEL:
         return _nearest_approximately(owner_id, vector, filters, limit)
-    literal = as_literal(vector)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "WITH near AS MATERIALIZED (SELECT v.utterance_id FROM memory_unitvector v"
-            + _joined(filters)
-            + f" WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0{filters.sql}{LEFT_OUT}"
-            " ORDER BY v.bits <~> binary_quantize(%s::halfvec) LIMIT %s)"
-            " SELECT v.utterance_id FROM near JOIN memory_unitvector v USING (utterance_id)"
-            " WHERE v.model = %s AND v.unit = 0 ORDER BY v.embedding <#> %s::halfvec LIMIT %s",
-            [
-                *(owner_id, model, *filters.values, arrays.literal(filters.left_out)),
-                *(literal, FIRST_LOOK * limit),
-                *(model, literal, limit),
-            ],
-        )
-        return [row[0] for row in cursor.fetchall()]
+    near = _nearest_by_signs(owner_id, vector, model, filters, FIRST_LOOK * limit)
+    found = packed.fetch(
+        "SELECT utterance_id FROM memory_unitvector"
+        " WHERE utterance_id = ANY(%s::bigint[]) AND owner_id = %s AND model = %s AND unit = 0"
+        " ORDER BY embedding <#> %s::halfvec LIMIT %s",
+        [packed.literal(near), owner_id, model, as_literal(vector), limit],
+    )
+    return [pk for (pk,) in found]
+
+
+def _nearest_by_signs(owner_id: int, vector: Vector, model: str, filters: Filters, limit: int) -> list[int]:
+    blocks = packed.fetch(
+        "SELECT entries FROM memory_signblock WHERE owner_id = %s AND model = %s ORDER BY block",
+        [owner_id, model],
+    )
+    signs = np.packbits(vector > 0)
+    entries = np.frombuffer(b"".join(sent for (sent,) in blocks), dtype=np.uint8).reshape(-1, 8 + len(signs))
+    ids = packed.numbers(entries[:, :8].tobytes(), ">i8")
+    if filters.sql or filters.left_out:
+        allowed = passing(owner_id, ids, filters)
+        entries, ids = entries[allowed], ids[allowed]
+    # As few and wide numbers as the row divides into.
+    width = 8 if len(signs) % 8 == 0 else 1
+    wide, asked = entries.view(f"u{width}")[:, 8 // width :], signs.view(f"u{width}")
+    distance = np.zeros(len(ids), dtype=np.uint16)
+    for column in range(len(asked)):
+        distance += np.bitwise_count(wide[:, column] ^ asked[column])
+    nearest: list[int] = ids[np.argsort(distance, kind="stable")[:limit]].tolist()
+    return nearest
 
 
 def _nearest_approximately(owner_id: int, vector: Vector, filters: Filters, limit: int) -> list[int]:
@@ -108,7 +122,7 @@ def _nearest_approximately(owner_id: int, vector: Vector, filters: Filters, limi
             + _joined(filters)
             + f" WHERE v.unit = 0 AND v.approximate AND v.model = '{model}' AND v.owner_id = %s{filters.sql}"
             + f"{LEFT_OUT} ORDER BY {near} LIMIT %s",
-            [owner_id, *filters.values, arrays.literal(filters.left_out), as_literal(vector), limit],
+            [owner_id, *filters.values, packed.literal(filters.left_out), as_literal(vector), limit],
         )
         return [row[0] for row in cursor.fetchall()]
 
@@ -117,42 +131,46 @@ def _joined(filters: Filters) -> str:
     return " JOIN memory_utterance u ON u.id = v.utterance_id" if filters.sql else ""
 
 
-def nearness(owner_id: int, utterance_ids: Sequence[int], vector: Vector, model: str) -> dict[int, float]:
-    """d of each utterance: half the cosine of the whole, half that of its best unit (the whole, where it has none)."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT utterance_id, max(near) FILTER (WHERE unit = 0), max(near) FILTER (WHERE unit > 0) FROM ("
-            " SELECT utterance_id, unit, -(embedding <#> %s::halfvec) AS near FROM memory_unitvector"
-            " WHERE utterance_id = ANY(%s::bigint[]) AND model = %s AND owner_id = %s) AS v GROUP BY 1",
-            [as_literal(vector), arrays.literal(utterance_ids), model, owner_id],
-        )
-        return {
-            pk: (whole + (unit if unit is not None else whole)) / 2 for pk, whole, unit in cursor.fetchall()
-        }
+def nearness(owner_id: int, utterance_ids: Ints, vector: Vector, model: str) -> Floats:
+    """d of each utterance: half the cosine of the whole, half that of its best unit (the whole, where it has none).
+
+    0 where there is no vector.
+    """
+    [(sent_ids, sent_units, sent_nears)] = packed.fetch(
+        "SELECT string_agg(int8send(utterance_id), ''), string_agg(int2send(unit), ''),"
+        " string_agg(float8send(-(embedding <#> %s::halfvec)), '') FROM memory_unitvector"
+        " WHERE utterance_id = ANY(%s::bigint[]) AND model = %s AND owner_id = %s",
+        [as_literal(vector), packed.literal(utterance_ids.tolist()), model, owner_id],
+    )
+    ids, is_whole = packed.numbers(sent_ids, ">i8"), packed.numbers(sent_units, ">i2") == 0
+    near = packed.numbers(sent_nears, ">f8")
+    order = np.argsort(utterance_ids)
+    place = order[np.searchsorted(utterance_ids, ids, sorter=order)]
+    whole = np.zeros(len(utterance_ids))
+    whole[place[is_whole]] = near[is_whole]
+    unit = np.full(len(utterance_ids), -np.inf)
+    np.maximum.at(unit, place[~is_whole], near[~is_whole])
+    return (whole + np.where(np.isinf(unit), whole, unit)) / 2
 
 
 def vectors(owner_id: int, utterance_ids: Sequence[int], model: str) -> tuple[list[int], Vectors]:
     """The utterances among these that have a vector as wholes, and those vectors."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT utterance_id, halfvec_send(embedding) FROM memory_unitvector"
-            " WHERE utterance_id = ANY(%s::bigint[]) AND model = %s AND owner_id = %s AND unit = 0",
-            [arrays.literal(utterance_ids), model, owner_id],
-        )
-        rows = cursor.fetchall()
+    rows = packed.fetch(
+        "SELECT utterance_id, halfvec_send(embedding) FROM memory_unitvector"
+        " WHERE utterance_id = ANY(%s::bigint[]) AND model = %s AND owner_id = %s AND unit = 0",
+        [packed.literal(utterance_ids), model, owner_id],
+    )
     return [pk for pk, _ in rows], _read([sent for _, sent in rows])
 
 
 def vectors_of_people(owner_id: int, model: str) -> dict[UUID, Vector]:
     """What the person said in each turn, by its node: the vector of the whole message."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT u.node_id, halfvec_send(v.embedding) FROM memory_unitvector v"
-            " JOIN memory_utterance u ON u.id = v.utterance_id"
-            " WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0 AND u.role IN ('person', 'speaker')",
-            [owner_id, model],
-        )
-        rows = cursor.fetchall()
+    rows = packed.fetch(
+        "SELECT u.node_id, halfvec_send(v.embedding) FROM memory_unitvector v"
+        " JOIN memory_utterance u ON u.id = v.utterance_id"
+        " WHERE v.owner_id = %s AND v.model = %s AND v.unit = 0 AND u.role IN ('person', 'speaker')",
+        [owner_id, model],
+    )
     return dict(zip([node_id for node_id, _ in rows], _read([sent for _, sent in rows]), strict=True))
 
 

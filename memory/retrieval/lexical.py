@@ -10,7 +10,7 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from memory.retrieval import arrays
+from memory.retrieval import packed
 
 Ints = NDArray[np.int64]
 
@@ -19,6 +19,7 @@ MOST_POSTINGS = 5000
 # A part of a word that no word begins or ends with is hardly what was meant.
 MOST_PART_WORDS = 20
 PART_WORD_CREDIT = 0.6
+_ENTRY = np.dtype([("utterance", ">i8"), ("thread", ">i4")])
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def frequencies(owner_id: int, keys: Sequence[int]) -> dict[int, int]:
         cursor.execute(
             "SELECT key, chunks FROM memory_ownerterm WHERE owner_id = %s AND key = ANY(%s::bigint[])"
             " AND chunks > 0",
-            [owner_id, arrays.literal(keys)],
+            [owner_id, packed.literal(keys)],
         )
         return dict(cursor.fetchall())
 
@@ -98,7 +99,7 @@ class Postings:
 
     way: Ints  # (p,)
     utterance: Ints  # (p,)
-    thread: Ints  # (p,) see `thread_number`
+    thread: Ints  # (p,) the number of its session, see `Rows.thread`
 
 
 def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
@@ -106,56 +107,44 @@ def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
     of_key: dict[int, list[int]] = {}
     for number, way in enumerate(ways):
         of_key.setdefault(way.key, []).append(number)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT key, array_send(utterances), array_send(threads) FROM memory_posting"
-            " WHERE owner_id = %s AND key = ANY(%s::bigint[])",
-            [owner_id, arrays.literal(of_key)],
-        )
-        rows = [(number, *sent) for key, *sent in cursor.fetchall() for number in of_key[key]]
+    found = packed.fetch(
+        "SELECT key, entries FROM memory_posting WHERE owner_id = %s AND key = ANY(%s::bigint[])",
+        [owner_id, packed.literal(of_key)],
+    )
+    rows = [(number, sent) for key, sent in found for number in of_key[key]]
+    entries = np.frombuffer(b"".join(sent for _, sent in rows), dtype=_ENTRY)
     return Postings(
         np.repeat(
-            np.array([number for number, _, _ in rows], dtype=np.int64),
-            [arrays.count(utterances, ">i8") for _, utterances, _ in rows],
+            np.array([number for number, _ in rows], dtype=np.int64),
+            [len(sent) // _ENTRY.itemsize for _, sent in rows],
         ),
-        arrays.numbers((utterances for _, utterances, _ in rows), ">i8"),
-        arrays.numbers((threads for _, _, threads in rows), ">i4"),
+        entries["utterance"].astype(np.int64),
+        entries["thread"].astype(np.int64),
     )
 
 
-def thread_number(session_id: UUID | str) -> int:
-    """What stands for a session in a posting. Two sessions that share one lend each other a little credit."""
-    return int.from_bytes(UUID(str(session_id)).bytes[:4], "big", signed=True)
-
-
 def candidates(
-    standing: Postings, ways: Sequence[Way], weights: Sequence[float], limit: int, allowed: Ints | None = None
+    standing: Postings, allowed: NDArray[np.bool_], ways: Sequence[Way], weights: Sequence[float], limit: int
 ) -> list[int]:
-    """Ids of the utterances with the greatest weight of terms, each term counted once, ties to the newer."""
-    if allowed is not None:
-        kept = np.isin(standing.utterance, allowed)
-        standing = Postings(standing.way[kept], standing.utterance[kept], standing.thread[kept])
-    ids, row = np.unique(standing.utterance, return_inverse=True)
-    term = np.array([way.term for way in ways], dtype=np.int64)[standing.way]
+    """Ids of the allowed utterances with the greatest weight of terms, each term counted once, ties to the newer."""
+    ids, row = np.unique(standing.utterance[allowed], return_inverse=True)
+    term = np.array([way.term for way in ways], dtype=np.int64)[standing.way[allowed]]
     best = np.zeros((len(weights), len(ids)))
-    np.maximum.at(best, (term, row), np.array([way.credit * weights[way.term] for way in ways])[standing.way])
+    np.maximum.at(
+        best, (term, row), np.array([way.credit * weights[way.term] for way in ways])[standing.way[allowed]]
+    )
     worth = best.sum(axis=0)
     return [int(ids[i]) for i in np.lexsort((-ids, -worth))[:limit]]
 
 
 def credit_in_sessions(
-    standing: Postings, ways: Sequence[Way], terms: int, session_ids: Sequence[str | None]
+    standing: Postings, ways: Sequence[Way], terms: int, threads: Ints
 ) -> NDArray[np.float64]:
-    """(terms, sessions): the best credit of each term anywhere in each of these sessions."""
-    credit = np.zeros((terms, len(session_ids)))
-    numbers = np.array([thread_number(one) if one else 0 for one in session_ids], dtype=np.int64)
-    order = np.argsort(numbers, kind="stable")
-    place = np.searchsorted(numbers[order], standing.thread).clip(max=max(len(order) - 1, 0))
-    here = (
-        (numbers[order][place] == standing.thread) & (standing.thread != 0)
-        if len(order)
-        else np.zeros(0, bool)
-    )
+    """(terms, sessions): the best credit of each term anywhere in each of these sessions, one at least."""
+    credit = np.zeros((terms, len(threads)))
+    order = np.argsort(threads, kind="stable")
+    place = np.searchsorted(threads[order], standing.thread).clip(max=len(order) - 1)
+    here = (threads[order][place] == standing.thread) & (standing.thread != 0)
     way = standing.way[here]
     term = np.array([one.term for one in ways], dtype=np.int64)
     worth = np.array([one.credit for one in ways])
@@ -163,19 +152,16 @@ def credit_in_sessions(
     return credit
 
 
-def passing(owner_id: int, standing: Postings, filters: Filters) -> Ints | None:
-    """Which utterances the filters let through; None for all."""
-    if not filters.sql and not filters.left_out:
-        return None
-    ids = np.unique(standing.utterance)
+def passing(owner_id: int, ids: Ints, filters: Filters) -> NDArray[np.bool_]:
+    """Which of these utterances the filters let through."""
+    passes = np.isin(ids, filters.left_out, invert=True)
     if filters.sql:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT u.id FROM memory_utterance u"
-                f" WHERE u.id = ANY(%s::bigint[]) AND u.owner_id = %s{filters.sql}",
-                [arrays.literal(ids.tolist()), owner_id, *filters.values],
-            )
-            ids = np.array([row[0] for row in cursor.fetchall()], dtype=np.int64)
-    if filters.left_out:
-        ids = ids[~np.isin(ids, np.array(filters.left_out))]
-    return ids
+        # Of very many it is quicker to read all of the owner's.
+        few = len(ids) <= MOST_POSTINGS
+        [(sent,)] = packed.fetch(
+            "SELECT string_agg(int8send(u.id), '') FROM memory_utterance u"
+            f" WHERE u.owner_id = %s{filters.sql}" + (" AND u.id = ANY(%s::bigint[])" if few else ""),
+            [owner_id, *filters.values, *([packed.literal(np.unique(ids).tolist())] if few else [])],
+        )
+        passes &= np.isin(ids, packed.numbers(sent, ">i8"))
+    return passes

@@ -1,5 +1,6 @@
 """recall(): from a person's question to what was said about it, best first."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +10,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
-from numpy.typing import NDArray
 
 from memory.models import MemoryNode
 from memory.retrieval import dense, fusion, lexical, question, snippets, thread
@@ -120,21 +120,18 @@ def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, 
     core = set()
     standing = lexical.postings(owner_id, affordable)
     if weights.coverage:
-        allowed = lexical.passing(owner_id, standing, filters)
-        core |= set(lexical.candidates(standing, affordable, term_weights.tolist(), CANDIDATES, allowed))
+        allowed = lexical.passing(owner_id, standing.utterance, filters)
+        core |= set(lexical.candidates(standing, allowed, affordable, term_weights.tolist(), CANDIDATES))
     if vector is not None:
         core |= set(dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=approximate))
-    rows = thread.around(owner_id, sorted(core))
+    rows = thread.around(owner_id, sorted(core), filters)
     if not len(rows):
         return []
-    numbers, sessions = thread.session_numbers(rows)
-    wanted = thread.scored(rows, numbers, core) & _passing(rows, filters)
-    scene = _scene(rows, numbers, asked, ways, term_weights)
-    scene.in_session[:] = lexical.credit_in_sessions(standing, affordable, len(term_weights), sessions)
+    wanted = thread.scored(rows, core) & rows.passes
+    scene = _scene(rows, asked, ways, term_weights)
+    scene.in_session[:] = lexical.credit_in_sessions(standing, affordable, len(term_weights), rows.threads)
     if vector is not None:
-        ids = rows.id.tolist()
-        near = dense.nearness(owner_id, ids, vector, model)
-        scene.dense[:] = [near.get(pk, 0.0) for pk in ids]
+        scene.dense[:] = dense.nearness(owner_id, rows.id, vector, model)
     if asked.recap:
         # The longest messages of a theme say the most about it.
         weights = weights.without("length")
@@ -160,15 +157,15 @@ def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, 
 
 def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Floats]:
     """Where to look for each term, and each term's weight."""
-    keys = {key(owner_id, way): None for term in asked.terms for way, _ in term.ways}
-    frequency = lexical.frequencies(owner_id, list(keys)) if keys else {}
+    keys = {way: key(owner_id, way) for term in asked.terms for way, _ in term.ways}
+    frequency = lexical.frequencies(owner_id, list(keys.values())) if keys else {}
     ways: list[Way] = []
     own: list[int] = []
     for number, term in enumerate(asked.terms):
         found = [
-            Way(key(owner_id, way), number, credit, frequency[key(owner_id, way)])
+            Way(keys[way], number, credit, frequency[keys[way]])
             for way, credit in term.ways
-            if key(owner_id, way) in frequency
+            if keys[way] in frequency
         ]
         if not found and len(term.word) >= 2:
             parts = lexical.part_words(owner_id, term.word)
@@ -178,9 +175,7 @@ def _ways(owner_id: int, asked: Question, chunks: int) -> tuple[list[Way], Float
     return ways, fusion.idf(np.array(own, dtype=np.int64), chunks) ** fusion.IDF_POWER
 
 
-def _scene(
-    rows: Rows, numbers: NDArray[np.int64], asked: Question, ways: list[Way], term_weights: Floats
-) -> Scene:
+def _scene(rows: Rows, asked: Question, ways: list[Way], term_weights: Floats) -> Scene:
     roles = np.array(rows.role)
     presence = np.zeros((len(term_weights), int(rows.chunks.sum())))
     _fill(presence, rows, ways)
@@ -190,11 +185,11 @@ def _scene(
     ]
     named = set(first_names) & asked.words
     return Scene(
-        session=numbers,
+        session=rows.session,
         position=rows.position,
         chunk_of=np.repeat(np.arange(len(rows)), rows.chunks),
         presence=presence,
-        in_session=np.zeros((len(term_weights), int(numbers.max()) + 1)),
+        in_session=np.zeros((len(term_weights), len(rows.threads))),
         weight=term_weights,
         dense=np.zeros(len(rows)),
         by_speaker=np.array([len(named) == 1 and name in named for name in first_names]),
@@ -232,21 +227,6 @@ def _fill(presence: Floats, rows: Rows, ways: list[Way]) -> None:
             presence[cell] = max(presence[cell], way.credit)
 
 
-def _passing(rows: Rows, filters: Filters) -> NDArray[np.bool_]:
-    """Which rows may be hits: a neighbour of a candidate need not pass the filters."""
-    passing = np.isin(rows.id, filters.left_out, invert=True)
-    if filters.since is not None:
-        passing &= rows.occurred_at >= filters.since.timestamp()
-    if filters.until is not None:
-        passing &= rows.occurred_at < filters.until.timestamp()
-    if filters.node_types:
-        passing &= [node_type in filters.node_types for node_type in rows.node_type]
-    if filters.session_id is not None:
-        wanted = str(filters.session_id)
-        passing &= [session_id == wanted for session_id in rows.session_id]
-    return passing
-
-
 def _hubness(owner_id: int, ids: list[int], model: str) -> Floats:
     found, vectors = dense.vectors(owner_id, ids, model)
     place = {pk: number for number, pk in enumerate(ids)}
@@ -257,12 +237,11 @@ def _hubness(owner_id: int, ids: list[int], model: str) -> Floats:
 
 def _spread(ranked: list[Scored], most: int) -> list[Scored]:
     """The best of a theme from many sessions rather than many of one, in order of time."""
-    taken: dict[str | int, int] = {}
+    taken: Counter[int] = Counter()
     chosen = []
     for one in ranked:
-        group = one.row.session_id or one.row.id
-        if taken.get(group, 0) < RECAP_PER_SESSION:
-            taken[group] = taken.get(group, 0) + 1
+        if taken[one.row.session] < RECAP_PER_SESSION:
+            taken[one.row.session] += 1
             chosen.append(one)
         if len(chosen) == most:
             break

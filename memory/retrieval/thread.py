@@ -1,22 +1,24 @@
 """The channel of the thread: candidates with the turns around them, in order, as the formula wants them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 from django.db import connection
+from numpy.typing import NDArray
 
-from memory.retrieval import arrays
+from memory.retrieval import packed
 from memory.retrieval.fusion import Bools, Floats, Ints
+from memory.retrieval.lexical import Filters
 
 # A candidate's neighbours two turns away are candidates too. The formula looks three turns around each; what the
 # outermost would lend to those two away changes no figure of the evaluation.
 SCORED_AROUND = 2
 FETCHED_AROUND = 4
-# What the columns of numbers hold, in the order of `around`.
-_KINDS = (">i8", ">i4", ">f8", ">i4", ">i4", "?", "?")
+# PostgreSQL counts microseconds from the beginning of 2000.
+_TIMES_FROM = 946_684_800
 
 
 class Row(NamedTuple):
@@ -26,7 +28,7 @@ class Row(NamedTuple):
     node_id: UUID
     role: str
     speaker: str
-    session_id: str | None
+    session: int
     position: int
     occurred_at: float  # seconds since 1970
 
@@ -36,17 +38,18 @@ class Rows:
     """Utterances in thread order, n of them, by column: a search reads a thousand and shows ten."""
 
     id: Ints
-    node_id: list[str]
-    role: list[str]
-    speaker: list[str]
-    node_type: list[str]
-    session_id: list[str | None]
+    session: Ints  # dense numbers; a row without a session has one of its own
+    threads: Ints  # (sessions,) the first four bytes of each session's id, as a number; 0 for none
     position: Ints
     occurred_at: Floats
     length: Ints
     chunks: Ints
     is_question: Bools
     has_time: Bools
+    passes: Bools  # the filters; a neighbour of a candidate need not
+    role: list[str]
+    speaker: list[str]
+    node_ids: bytes  # 16 of each
     terms: Ints  # the keys of all chunks of all rows, each chunk ended by a 0
 
     def __len__(self) -> int:
@@ -55,69 +58,74 @@ class Rows:
     def at(self, place: int) -> Row:
         return Row(
             int(self.id[place]),
-            UUID(self.node_id[place]),
+            UUID(bytes=self.node_ids[16 * place : 16 * place + 16]),
             self.role[place],
             self.speaker[place],
-            self.session_id[place],
+            int(self.session[place]),
             int(self.position[place]),
             float(self.occurred_at[place]),
         )
 
 
+# The packed ones of the columns that `around` asks for, whether the row passes being the first.
+_KINDS = ("?", ">i8", ">i4", ">i8", ">i4", ">i4", "?", "?")
 _COLUMNS = (
-    "u.id, u.node_id, u.role, u.speaker, u.node_type, u.session_id, u.position, u.occurred_at, u.length, u.chunks,"
-    " u.is_question, u.has_time, u.terms"
+    "string_agg(int8send(id), ''), string_agg(int4send(position), ''), string_agg(timestamptz_send(occurred_at), ''),"
+    " string_agg(int4send(length), ''), string_agg(int4send(chunks), ''), string_agg(boolsend(is_question), ''),"
+    " string_agg(boolsend(has_time), ''), string_agg(uuid_send(node_id), ''),"
+    " string_agg(coalesce(uuid_send(session_id), int8send(0) || int8send(0)), ''),"
+    " string_agg(role, ' '), array_agg(speaker), string_agg(terms, '')"
 )
 
 
-def around(owner_id: int, ids: Sequence[int]) -> Rows:
+def around(owner_id: int, ids: Sequence[int], filters: Filters) -> Rows:
     """These utterances and the four on each side of them in their threads, by session and position."""
-    wanted = arrays.literal(ids)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT session_id, position FROM memory_utterance WHERE id = ANY(%s::bigint[]) AND owner_id = %s",
-            [wanted, owner_id],
-        )
-        spans = _spans((session, position) for session, position in cursor.fetchall() if session is not None)
-        cursor.execute(
-            "SELECT coalesce(array_agg(node_id::text), '{}'), coalesce(array_agg(role::text), '{}'),"
-            " coalesce(array_agg(speaker::text), '{}'), coalesce(array_agg(node_type::text), '{}'),"
-            " coalesce(array_agg(session_id::text), '{}'),"
-            " array_send(array_agg(id)), array_send(array_agg(position)),"
-            " array_send(array_agg(extract(epoch FROM occurred_at)::float8)), array_send(array_agg(length)),"
-            " array_send(array_agg(chunks)), array_send(array_agg(is_question)), array_send(array_agg(has_time)),"
-            f" string_agg(substr(array_send(terms), {arrays.HEAD_BYTES + 1}), '') FROM ("
-            f"SELECT {_COLUMNS} FROM memory_utterance u"
-            " WHERE u.id = ANY(%s::bigint[]) AND u.owner_id = %s AND u.session_id IS NULL"
-            f" UNION ALL SELECT {_COLUMNS}"
-            " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS span (session_id, low, high)"
-            " JOIN memory_utterance u ON u.owner_id = %s AND u.session_id = span.session_id"
-            " AND u.position BETWEEN span.low AND span.high ORDER BY session_id, position, id) AS row",
-            [wanted, owner_id, *spans, owner_id],
-        )
-        node_id, role, speaker, node_type, session_id, *numbers, terms = cursor.fetchone()
-    columns = [arrays.numbers([one or b""], kind) for one, kind in zip(numbers, _KINDS, strict=True)]
-    id_, position, occurred_at, length, chunks, is_question, has_time = columns
+    wanted = packed.literal(ids)
+    # Spans that touch are joined, so that no row is met twice.
+    [(*numbers, nodes, sessions, role, speaker, terms)] = packed.fetch(
+        f"SELECT string_agg(boolsend(TRUE{filters.sql}), ''), {_COLUMNS} FROM ("
+        "SELECT u.* FROM memory_utterance u"
+        " WHERE u.id = ANY(%s::bigint[]) AND u.owner_id = %s AND u.session_id IS NULL"
+        " UNION ALL SELECT u.* FROM ("
+        "SELECT session_id, unnest(range_agg(int4range(position - %s, position + %s, '[]'))) AS span"
+        " FROM memory_utterance WHERE id = ANY(%s::bigint[]) AND owner_id = %s AND session_id IS NOT NULL"
+        " GROUP BY session_id) AS around"
+        " JOIN memory_utterance u ON u.owner_id = %s AND u.session_id = around.session_id"
+        " AND u.position >= lower(span) AND u.position < upper(span)"
+        " ORDER BY session_id, position, id) AS u",
+        [*filters.values, wanted, owner_id, FETCHED_AROUND, FETCHED_AROUND, wanted, owner_id, owner_id],
+    )
+    passes, found, position, occurred_at, length, chunks, is_question, has_time = (
+        packed.numbers(sent, kind) for sent, kind in zip(numbers, _KINDS, strict=True)
+    )
+    session, threads = _sessions(packed.numbers(sessions, ">u8").reshape(-1, 2))
     return Rows(
-        id_, node_id, role, speaker, node_type, session_id, position, occurred_at, length, chunks,
-        is_question, has_time, arrays.elements(terms or b"", ">i8"),
-    )  # fmt: skip
+        id=found,
+        session=session,
+        threads=threads,
+        position=position,
+        occurred_at=occurred_at / 1e6 + _TIMES_FROM,
+        length=length,
+        chunks=chunks,
+        is_question=is_question,
+        has_time=has_time,
+        passes=passes & np.isin(found, filters.left_out, invert=True),
+        role=role.split() if role else [],
+        speaker=speaker or [],
+        node_ids=nodes or b"",
+        terms=packed.numbers(terms, ">i8"),
+    )
 
 
-def _spans(places: Iterable[tuple[UUID, int]]) -> tuple[list[UUID], list[int], list[int]]:
-    """Spans around the places, those that touch joined, so that no row is met twice."""
-    sessions: list[UUID] = []
-    lows: list[int] = []
-    highs: list[int] = []
-    for session, position in sorted(places):
-        low, high = position - FETCHED_AROUND, position + FETCHED_AROUND
-        if sessions and sessions[-1] == session and low <= highs[-1] + 1:
-            highs[-1] = high
-        else:
-            sessions.append(session)
-            lows.append(low)
-            highs.append(high)
-    return sessions, lows, highs
+def _sessions(ids: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+    """The number of each row's session, and the thread number of each session, from (n, 2) halves of their ids.
+
+    Two sessions that share a thread number lend each other a little credit.
+    """
+    begins = np.ones(len(ids), dtype=bool)
+    begins[1:] = (ids[1:] != ids[:-1]).any(axis=1) | ~ids[1:].any(axis=1)
+    first = (ids[begins, 0] >> np.uint64(32)).astype(np.uint32).view(np.int32)
+    return np.cumsum(begins) - 1, first.astype(np.int64)
 
 
 def beside(rows: Rows, place: int) -> tuple[Row, ...]:
@@ -126,26 +134,9 @@ def beside(rows: Rows, place: int) -> tuple[Row, ...]:
         rows.at(other)
         for other in (place - 1, place + 1)
         if 0 <= other < len(rows)
-        and rows.session_id[place] is not None
-        and rows.session_id[other] == rows.session_id[place]
+        and rows.session[other] == rows.session[place]
         and abs(rows.position[other] - rows.position[place]) <= 2
     )
-
-
-def session_numbers(rows: Rows) -> tuple[Ints, list[str | None]]:
-    """A dense number for each row's session, and the sessions by number; a row without one has a number of its own."""
-    numbers: list[int] = []
-    sessions: list[str | None] = []
-    known: dict[str, int] = {}
-    for session_id in rows.session_id:
-        number = known.get(session_id) if session_id is not None else None
-        if number is None:
-            number = len(sessions)
-            sessions.append(session_id)
-            if session_id is not None:
-                known[session_id] = number
-        numbers.append(number)
-    return np.array(numbers, dtype=np.int64), sessions
 
 
 def ids_from(owner_id: int, session_id: UUID, turn_index: int) -> tuple[int, ...]:
@@ -165,13 +156,13 @@ def keys_by_chunk(rows: Rows) -> tuple[Ints, Ints]:
     return rows.terms[~ends], chunk[~ends]
 
 
-def scored(rows: Rows, numbers: Ints, core: set[int]) -> Bools:
+def scored(rows: Rows, core: set[int]) -> Bools:
     """Which rows are scored: the candidates and those within two turns of one."""
     is_core = np.isin(rows.id, list(core))
     found = is_core.copy()
     for distance in range(1, SCORED_AROUND + 1):
         if distance < len(rows):
-            same = numbers[distance:] == numbers[:-distance]
+            same = rows.session[distance:] == rows.session[:-distance]
             found[distance:] |= is_core[:-distance] & same
             found[:-distance] |= is_core[distance:] & same
     return found

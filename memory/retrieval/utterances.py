@@ -1,9 +1,10 @@
 """A node as recall reads it: its utterances, and of each the terms and the texts to embed. Pure."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from memory.retrieval import question, text
 
@@ -87,8 +88,7 @@ def key(owner_id: int, term: str) -> int:
     return int.from_bytes(digest, "big", signed=True) or 1
 
 
-def keys_of(owner_id: int, chunks: list[list[str]]) -> Iterator[int]:
-    """The keys of each chunk's terms, each chunk ended by a 0."""
-    for terms in chunks:
-        yield from (key(owner_id, term) for term in terms)
-        yield 0
+def packed_keys(owner_id: int, chunks: list[list[str]]) -> bytes:
+    """The keys of each chunk's terms, each chunk ended by a 0, 8 bytes each."""
+    keys = [number for terms in chunks for number in (*(key(owner_id, term) for term in terms), 0)]
+    return np.array(keys, dtype=">i8").tobytes()

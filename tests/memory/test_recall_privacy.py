@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from memory import indexing
 from memory.indexing import index_pending
 from memory.models import MemoryNode
-from memory.recall_models import OwnerIndex, OwnerTerm, Posting, UnitVector, Utterance
-from memory.retrieval import recall
-from memory.retrieval.lexical import thread_number
+from memory.recall_models import OwnerIndex, OwnerTerm, Posting, SignBlock, UnitVector, Utterance
+from memory.retrieval import packed, recall
 from memory.services import delete_nodes, delete_session_nodes
 from tests.memory.recalling import FILLER, NOW, remember
 
@@ -61,10 +60,14 @@ def test_whatever_is_said_and_asked_only_the_owners_nodes_come_back(db, mine, th
         assert bool(hits) == MemoryNode.objects.for_owner(person).exists()
 
 
+def cut(entries, width):
+    return [entries[at : at + width] for at in range(0, len(entries), width)]
+
+
 def rows_of(owner):
     return {
         model.__name__: model.objects.filter(owner_id=owner.pk).count()
-        for model in (Utterance, UnitVector, OwnerTerm, Posting)
+        for model in (Utterance, UnitVector, OwnerTerm, Posting, SignBlock)
     }
 
 
@@ -102,7 +105,7 @@ def test_the_databases_counts_are_those_of_the_rows(owner):
     delete_nodes(owner=owner, node_ids=[node.pk for node in nodes[::2]])
     counted: dict[int, int] = {}
     for terms in Utterance.objects.filter(owner=owner).values_list("terms", flat=True):
-        for number in terms:
+        for number in packed.numbers(terms, ">i8").tolist():
             if number:
                 counted[number] = counted.get(number, 0) + 1
     assert counted == dict(OwnerTerm.objects.filter(owner=owner).values_list("key", "chunks"))
@@ -114,18 +117,64 @@ def test_the_postings_name_each_utterance_once_for_each_of_its_words(owner, monk
     nodes = remember(owner, *FILLER, ("The lake. The lake! The deep lake?", "Which lake?"))
     delete_nodes(owner=owner, node_ids=[node.pk for node in nodes[1::2]])
     standing = {
-        (number, row.pk, thread_number(row.session_id))
+        (number, row.pk, row.session_id.bytes[:4])
         for row in Utterance.objects.filter(owner=owner)
-        for number in row.terms
+        for number in packed.numbers(row.terms, ">i8").tolist()
         if number
     }
     posted = [
-        (posting.key, utterance, thread)
+        (posting.key, int.from_bytes(entry[:8], "big"), entry[8:])
         for posting in Posting.objects.filter(owner=owner)
-        for utterance, thread in zip(posting.utterances, posting.threads, strict=True)
+        for entry in cut(posting.entries, 12)
     ]
     assert Posting.objects.filter(owner=owner).values("block").distinct().count() > 2
     assert sorted(posted) == sorted(standing)
+
+
+def test_the_blocks_hold_the_signs_of_each_whole_vector_once(owner, other):
+    remember(other, *FILLER)
+    remember(owner, *FILLER)
+    nodes = remember(owner, *FILLER, ("One thing after another. " * 30, "Much was said."))
+    delete_nodes(owner=owner, node_ids=[node.pk for node in nodes[1::2]])
+    for person in (owner, other):
+        standing = {
+            (vector.utterance_id, np.packbits(np.array(vector.embedding) > 0).tobytes())
+            for vector in UnitVector.objects.filter(owner=person, unit=0)
+        }
+        blocks = [
+            (int.from_bytes(entry[:8], "big"), entry[8:])
+            for block in SignBlock.objects.filter(owner=person)
+            for entry in cut(block.entries, 8 + 384 // 8)
+        ]
+        assert sorted(blocks) == sorted(standing)
+        assert len(standing) == Utterance.objects.filter(owner=person).count() > 0
+
+
+def test_blocks_are_of_a_thousand_and_lose_what_is_deleted_from_any(owner):
+    node = remember(owner, ("Hello.", ""))[0]
+    spoken = Utterance.objects.get(node=node)
+    with connection.cursor() as cursor:
+        # Of utterances that there are not: the database asks for them at the end of the transaction alone.
+        for first, last in ((1, 700), (701, 1500), (1501, 4000)):
+            cursor.execute(
+                "INSERT INTO memory_unitvector (owner_id, utterance_id, unit, model, embedding, approximate)"
+                " SELECT %s, %s + n, 0, 'a model', ARRAY[n - 1000, 1, -1]::real[]::halfvec, false"
+                " FROM generate_series(%s, %s) AS n",
+                [owner.pk, spoken.pk, first, last],
+            )
+        blocks = SignBlock.objects.filter(owner=owner, model="a model").order_by("block")
+        assert [len(block.entries) // 9 for block in blocks] == [1024, 1024, 1024, 928]
+        cursor.execute(
+            "DELETE FROM memory_unitvector WHERE model = 'a model' AND (utterance_id - %s) NOT IN (1, 999, 1001, 4000)",
+            [spoken.pk],
+        )
+    assert [cut(bytes(block.entries), 9) for block in blocks.all()] == [
+        [(spoken.pk + 1).to_bytes(8, "big") + b"\x40", (spoken.pk + 999).to_bytes(8, "big") + b"\x40",
+         (spoken.pk + 1001).to_bytes(8, "big") + b"\xc0"],
+        [(spoken.pk + 4000).to_bytes(8, "big") + b"\xc0"],
+    ]  # fmt: skip
+    UnitVector.objects.filter(model="a model").delete()
+    assert not blocks.all()
 
 
 def test_no_two_owners_share_a_key(owner, other):
