@@ -157,11 +157,12 @@ def test_a_deleted_session_is_gone_from_every_table_valkey_and_every_way_of_look
             "SELECT count(*) FROM memory_unitvector WHERE utterance_id NOT IN (SELECT id FROM memory_utterance)"
         )
         assert cursor.fetchone()[0] == 0
-        cursor.execute(
-            "SELECT count(*) FROM memory_posting p, unnest(p.utterances) AS one"
-            " WHERE one NOT IN (SELECT id FROM memory_utterance)"
-        )
-        assert cursor.fetchone()[0] == 0
+        for table, width in (("memory_posting", 12), ("memory_signblock", 56)):
+            cursor.execute(
+                f"SELECT count(*) FROM {table}, memory_entries(entries, {width})"
+                " WHERE substr(entry, 1, 8) NOT IN (SELECT int8send(id) FROM memory_utterance)"
+            )
+            assert cursor.fetchone()[0] == 0
 
 
 def test_a_forgotten_turn_leaves_its_place_and_nothing_else(
