@@ -15,7 +15,7 @@ from memory.mentions import names_in
 from memory.models import MemoryEdge, MemoryNode
 from memory.recall_models import OwnerIndex, UnitVector, Utterance
 from memory.retrieval import dense
-from memory.retrieval.lexical import Filters
+from memory.retrieval.filters import Filters
 from memory.retrieval.utterances import ASSISTANT, utterances_of
 from memory.services import connect, connect_derived
 

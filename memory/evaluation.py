@@ -24,8 +24,8 @@ from django.utils.dateparse import parse_datetime
 from memory import embedding, indexing
 from memory.models import MemoryNode
 from memory.retrieval import recall, text
+from memory.retrieval.filters import Filters
 from memory.retrieval.fusion import CHANNELS, Weights
-from memory.retrieval.lexical import Filters
 from memory.retrieval.question import read
 from memory.retrieval.recalling import rank
 

@@ -52,12 +52,16 @@ def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> 
     now = now or timezone.now()
     screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed_packaged)
     screening = second_look.look(text, screening)
-    state = RiskState(owner_id=owner_id, risk=min(1.0, max(0.0, screening.risk)), updated_at=now)
+    left = {"risk": min(1.0, max(0.0, screening.risk)), "updated_at": now}
     try:
-        # One statement: two messages of a person at once cannot collide.
-        RiskState.objects.bulk_create(
-            [state], update_conflicts=True, unique_fields=["owner"], update_fields=["risk", "updated_at"]
-        )
+        # One statement nearly always, and two messages of a person at once cannot collide.
+        if not RiskState.objects.filter(owner_id=owner_id).update(**left):
+            RiskState.objects.bulk_create(
+                [RiskState(owner_id=owner_id, **left)],
+                update_conflicts=True,
+                unique_fields=["owner"],
+                update_fields=["risk", "updated_at"],
+            )
     except (DatabaseError, InterfaceError):
         logger.exception("the risk of a person could not be kept")
     return screening

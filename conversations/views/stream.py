@@ -29,13 +29,11 @@ RETRY_MS = 2000
 
 
 @require_safe
-async def stream(request: HttpRequest, turn_id: UUID) -> HttpResponseBase:
-    user = await request.auser()
-    if not user.is_authenticated:
+def stream(request: HttpRequest, turn_id: UUID) -> HttpResponseBase:
+    if not request.user.is_authenticated:
         return _events(_signed_out())
-    request.user = user
     person = cast(PersonRequest, request)
-    return _events(_follow(person, await sync_to_async(_load)(person, turn_id)))
+    return _events(_follow(person, _load(person, turn_id)))
 
 
 def _events(events: AsyncIterator[str]) -> StreamingHttpResponse:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from memory import embedding
 from memory.retrieval import packed
+from memory.retrieval.filters import Filters
 from memory.retrieval.fusion import Floats, Ints
-from memory.retrieval.lexical import Filters, passing
 
 Vector = NDArray[np.float32]  # (dimensions,)
 Vectors = NDArray[np.float32]  # (n, dimensions)
@@ -79,7 +79,7 @@ def candidates(
     """
     if approximate and model == embedding.PACKAGED_MODEL:
         return _nearest_approximately(owner_id, vector, filters, limit)
-    near = _nearest_by_signs(owner_id, vector, model, filters, FIRST_LOOK * limit)
+    near = filters.first(owner_id, _by_signs(owner_id, vector, model), FIRST_LOOK * limit)
     found = packed.fetch(
         "SELECT utterance_id FROM memory_unitvector"
         " WHERE utterance_id = ANY(%s::bigint[]) AND owner_id = %s AND model = %s AND unit = 0"
@@ -89,7 +89,8 @@ def candidates(
     return [pk for (pk,) in found]
 
 
-def _nearest_by_signs(owner_id: int, vector: Vector, model: str, filters: Filters, limit: int) -> list[int]:
+def _by_signs(owner_id: int, vector: Vector, model: str) -> Ints:
+    """All of the owner's utterances, by the Hamming distance of their signs."""
     blocks = packed.fetch(
         "SELECT entries FROM memory_signblock WHERE owner_id = %s AND model = %s ORDER BY block",
         [owner_id, model],
@@ -97,17 +98,13 @@ def _nearest_by_signs(owner_id: int, vector: Vector, model: str, filters: Filter
     signs = np.packbits(vector > 0)
     entries = np.frombuffer(b"".join(sent for (sent,) in blocks), dtype=np.uint8).reshape(-1, 8 + len(signs))
     ids = packed.numbers(entries[:, :8].tobytes(), ">i8")
-    if filters.sql or filters.left_out:
-        allowed = passing(owner_id, ids, filters)
-        entries, ids = entries[allowed], ids[allowed]
     # As few and wide numbers as the row divides into.
     width = 8 if len(signs) % 8 == 0 else 1
     wide, asked = entries.view(f"u{width}")[:, 8 // width :], signs.view(f"u{width}")
     distance = np.zeros(len(ids), dtype=np.uint16)
     for column in range(len(asked)):
         distance += np.bitwise_count(wide[:, column] ^ asked[column])
-    nearest: list[int] = ids[np.argsort(distance, kind="stable")[:limit]].tolist()
-    return nearest
+    return ids[np.argsort(distance, kind="stable")]
 
 
 def _nearest_approximately(owner_id: int, vector: Vector, filters: Filters, limit: int) -> list[int]:

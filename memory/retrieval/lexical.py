@@ -1,10 +1,7 @@
 """The channel of words: which utterances and sessions of an owner hold a query's terms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
-from uuid import UUID
+from dataclasses import dataclass
 
 import numpy as np
 from django.db import connection
@@ -30,32 +27,6 @@ class Way:
     term: int
     credit: float
     chunks: int
-
-
-@dataclass(frozen=True)
-class Filters:
-    """What hits are limited to."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-    node_types: tuple[str, ...] = ()
-    session_id: UUID | None = None
-    left_out: tuple[int, ...] = ()  # utterances that are no hits, whatever they hold
-    sql: str = field(init=False, default="")
-    values: tuple[Any, ...] = field(init=False, default=())
-
-    def __post_init__(self) -> None:
-        clauses: list[tuple[str, Any]] = []
-        if self.since is not None:
-            clauses.append((" AND u.occurred_at >= %s", self.since))
-        if self.until is not None:
-            clauses.append((" AND u.occurred_at < %s", self.until))
-        if self.node_types:
-            clauses.append((" AND u.node_type = ANY(%s)", list(self.node_types)))
-        if self.session_id is not None:
-            clauses.append((" AND u.session_id = %s", self.session_id))
-        object.__setattr__(self, "sql", "".join(clause for clause, _ in clauses))
-        object.__setattr__(self, "values", tuple(value for _, value in clauses))
 
 
 def frequencies(owner_id: int, keys: Sequence[int]) -> dict[int, int]:
@@ -123,18 +94,14 @@ def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
     )
 
 
-def candidates(
-    standing: Postings, allowed: NDArray[np.bool_], ways: Sequence[Way], weights: Sequence[float], limit: int
-) -> list[int]:
-    """Ids of the allowed utterances with the greatest weight of terms, each term counted once, ties to the newer."""
-    ids, row = np.unique(standing.utterance[allowed], return_inverse=True)
-    term = np.array([way.term for way in ways], dtype=np.int64)[standing.way[allowed]]
+def by_weight(standing: Postings, ways: Sequence[Way], weights: Sequence[float]) -> Ints:
+    """Ids of the utterances by falling weight of terms, each term counted once, ties to the newer."""
+    ids, row = np.unique(standing.utterance, return_inverse=True)
+    term = np.array([way.term for way in ways], dtype=np.int64)[standing.way]
     best = np.zeros((len(weights), len(ids)))
-    np.maximum.at(
-        best, (term, row), np.array([way.credit * weights[way.term] for way in ways])[standing.way[allowed]]
-    )
+    np.maximum.at(best, (term, row), np.array([way.credit * weights[way.term] for way in ways])[standing.way])
     worth = best.sum(axis=0)
-    return [int(ids[i]) for i in np.lexsort((-ids, -worth))[:limit]]
+    return ids[np.lexsort((-ids, -worth))]
 
 
 def credit_in_sessions(
@@ -150,18 +117,3 @@ def credit_in_sessions(
     worth = np.array([one.credit for one in ways])
     np.maximum.at(credit, (term[way], order[place[here]]), worth[way])
     return credit
-
-
-def passing(owner_id: int, ids: Ints, filters: Filters) -> NDArray[np.bool_]:
-    """Which of these utterances the filters let through."""
-    passes = np.isin(ids, filters.left_out, invert=True)
-    if filters.sql:
-        # Of very many it is quicker to read all of the owner's.
-        few = len(ids) <= MOST_POSTINGS
-        [(sent,)] = packed.fetch(
-            "SELECT string_agg(int8send(u.id), '') FROM memory_utterance u"
-            f" WHERE u.owner_id = %s{filters.sql}" + (" AND u.id = ANY(%s::bigint[])" if few else ""),
-            [owner_id, *filters.values, *([packed.literal(np.unique(ids).tolist())] if few else [])],
-        )
-        passes &= np.isin(ids, packed.numbers(sent, ">i8"))
-    return passes

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from memory.models import MemoryNode
 from memory.retrieval import dense, fusion, lexical, question, snippets, thread
+from memory.retrieval.filters import Filters
 from memory.retrieval.fusion import Floats, Scene, Weights
-from memory.retrieval.lexical import Filters, Way
+from memory.retrieval.lexical import Way
 from memory.retrieval.question import Question
 from memory.retrieval.thread import Row, Rows
 from memory.retrieval.utterances import PERSON, SPEAKER, key
@@ -120,8 +121,8 @@ def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, 
     core = set()
     standing = lexical.postings(owner_id, affordable)
     if weights.coverage:
-        allowed = lexical.passing(owner_id, standing.utterance, filters)
-        core |= set(lexical.candidates(standing, allowed, affordable, term_weights.tolist(), CANDIDATES))
+        held = lexical.by_weight(standing, affordable, term_weights.tolist())
+        core |= set(filters.first(owner_id, held, CANDIDATES))
     if vector is not None:
         core |= set(dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=approximate))
     rows = thread.around(owner_id, sorted(core), filters)

@@ -10,8 +10,8 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from memory.retrieval import packed
+from memory.retrieval.filters import Filters
 from memory.retrieval.fusion import Bools, Floats, Ints
-from memory.retrieval.lexical import Filters
 
 # A candidate's neighbours two turns away are candidates too. The formula looks three turns around each; what the
 # outermost would lend to those two away changes no figure of the evaluation.

@@ -3,11 +3,14 @@
 import uuid
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from memory.indexing import index_pending
 from memory.models import MemoryNode
+from memory.recall_models import Utterance
 from memory.retrieval import CONFIDENT, recall
+from memory.retrieval.filters import Filters
 from tests.memory.recalling import FILLER, LONG_AGO, NOW, remember
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +80,19 @@ def test_kinds_of_node_can_be_chosen(owner):
     index_pending()
     hits = recall(owner, "walnuts", node_types=["Knowledge"])
     assert [(hit.node, hit.role) for hit in hits] == [(knowledge, "note")]
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3, 100])
+def test_a_filter_keeps_the_order_and_finds_what_stands_far_behind(owner, other, wanted):
+    remember(owner, *FILLER, *FILLER)
+    remember(other, *FILLER)
+    told = remember(owner, ("The kettle is new.", ""), ("The kettle broke.", ""), ("A kettle again.", ""))
+    everything = np.array(sorted(Utterance.objects.values_list("pk", flat=True)))
+    wished = sorted(Utterance.objects.get(node=node).pk for node in told)
+    filters = Filters(session_id=told[0].session_id, left_out=(wished[1],))
+    assert filters.first(owner.pk, everything, wanted) == [wished[0], wished[2]][:wanted]
+    assert filters.first(other.pk, everything, wanted) == []
+    assert Filters().first(owner.pk, everything, wanted) == everything[:wanted].tolist()
 
 
 @pytest.mark.parametrize("kind", ["BellEvent", "StateEvent", "History"])
