@@ -38,6 +38,7 @@ from memory.models import MemoryNode  # noqa: E402
 from memory.retrieval import question, text  # noqa: E402
 from memory.retrieval.recalling import recall  # noqa: E402
 from memory.retrieval.utterances import key  # noqa: E402
+from memory.services import delete_nodes  # noqa: E402
 
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 TURNS = 20
@@ -185,7 +186,18 @@ def report_embedding(vocabulary: Vocabulary) -> None:
     print(f"embedding a question: p50 {np.percentile(took, 50):.1f} ms, p95 {np.percentile(took, 95):.1f} ms")
 
 
-def report_ingest(owner: User, vocabulary: Vocabulary) -> None:
+def report_forgetting(owner: User) -> None:
+    took = []
+    for node in MemoryNode.objects.filter(owner=owner)[:5]:
+        began = time.perf_counter()
+        delete_nodes(owner=owner, node_ids=[node.pk])
+        took.append((time.perf_counter() - began) * 1000)
+    print(f"forgetting one of them: p50 {np.percentile(took, 50):.0f} ms")
+
+
+def report_ingest(vocabulary: Vocabulary) -> None:
+    """Of an owner of its own, so that measuring again finds the others as they were."""
+    owner = User.objects.create(username=uuid.uuid4().hex)
     nodes = []
     for _ in range(256):
         q, a = vocabulary.sentence(vocabulary.take(8)), vocabulary.sentence(vocabulary.take(20))
@@ -258,7 +270,8 @@ def run(steps: list[int], most: int, queries: int) -> None:
         print(f"\n{filling.made:,} nodes, loaded in {time.perf_counter() - began:.0f} s", flush=True)
         for name, person in people.items():
             report_recall(person, have[name], vocabulary, queries)
-    report_ingest(people["middle"], vocabulary)
+    report_forgetting(people["large"])
+    report_ingest(vocabulary)
     report_size(filling.made)
 
 
@@ -270,7 +283,8 @@ def again(queries: int) -> None:
     print(f"\n{nodes:,} nodes, of an earlier run", flush=True)
     for person in User.objects.filter(username__in=["large", "middle"]).order_by("username"):
         report_recall(person, MemoryNode.objects.filter(owner=person).count(), vocabulary, queries)
-    report_ingest(User.objects.get(username="middle"), vocabulary)
+    report_forgetting(User.objects.get(username="large"))
+    report_ingest(vocabulary)
     report_size(nodes)
 
 

@@ -64,7 +64,8 @@ ALTER TABLE memory_unitvector DROP COLUMN bits;
 """
 # Counts, postings and signs change where the rows change, so no path of deletion can leave anything behind.
 # The owner's row in memory_ownerindex is taken first: it keeps two writers of one owner apart. A block is read out of
-# line once (|| '') rather than once for each of its entries.
+# line once (|| ''), rather than once for each of its entries, and left behind (MATERIALIZED), rather than taken along
+# by each of them into the sort.
 COUNTING = """
 CREATE OR REPLACE FUNCTION memory_count_added() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -109,13 +110,13 @@ BEGIN
         SELECT posting.owner_id, posting.key, posting.block, posting.entries || ''::bytea AS entries
         FROM (SELECT DISTINCT owner_id, key, block FROM gone) AS hit
         JOIN memory_posting AS posting USING (owner_id, key, block)
+    ), standing AS MATERIALIZED (
+        SELECT owner_id, key, block, place, entry, substr(entry, 1, 8) AS id
+        FROM touched CROSS JOIN memory_entries(entries, 12)
     ), kept AS MATERIALIZED (
-        SELECT touched.owner_id, touched.key, touched.block,
-            string_agg(entry, '' ORDER BY place) FILTER (WHERE gone.id IS NULL) AS entries
-        FROM touched CROSS JOIN memory_entries(touched.entries, 12) LEFT JOIN gone
-            ON gone.owner_id = touched.owner_id AND gone.key = touched.key AND gone.block = touched.block
-                AND gone.id = substr(entry, 1, 8)
-        GROUP BY touched.owner_id, touched.key, touched.block
+        SELECT owner_id, key, block, string_agg(entry, '' ORDER BY place) FILTER (WHERE gone.id IS NULL) AS entries
+        FROM standing LEFT JOIN gone USING (owner_id, key, block, id)
+        GROUP BY owner_id, key, block
     ), emptied AS (
         DELETE FROM memory_posting AS posting USING kept
         WHERE posting.owner_id = kept.owner_id AND posting.key = kept.key AND posting.block = kept.block
@@ -156,16 +157,17 @@ BEGIN
     WITH gone AS MATERIALIZED (
         SELECT owner_id, model, int8send(utterance_id) AS id, length(memory_signs(utterance_id, embedding)) AS width
         FROM removed WHERE unit = 0
-    ), standing AS MATERIALIZED (
+    ), touched AS MATERIALIZED (
         SELECT signs.owner_id, signs.model, signs.block, hit.width, signs.entries || ''::bytea AS entries
         FROM (SELECT DISTINCT owner_id, model, width FROM gone) AS hit
         JOIN memory_signblock AS signs USING (owner_id, model)
+    ), standing AS MATERIALIZED (
+        SELECT owner_id, model, block, place, entry, substr(entry, 1, 8) AS id
+        FROM touched CROSS JOIN memory_entries(entries, width)
     ), kept AS MATERIALIZED (
-        SELECT standing.owner_id, standing.model, standing.block,
-            string_agg(entry, '' ORDER BY place) FILTER (WHERE gone.id IS NULL) AS entries
-        FROM standing CROSS JOIN memory_entries(standing.entries, standing.width) LEFT JOIN gone
-            ON gone.owner_id = standing.owner_id AND gone.model = standing.model AND gone.id = substr(entry, 1, 8)
-        GROUP BY standing.owner_id, standing.model, standing.block HAVING count(gone.id) > 0
+        SELECT owner_id, model, block, string_agg(entry, '' ORDER BY place) FILTER (WHERE gone.id IS NULL) AS entries
+        FROM standing LEFT JOIN gone USING (owner_id, model, id)
+        GROUP BY owner_id, model, block HAVING count(gone.id) > 0
     ), emptied AS (
         DELETE FROM memory_signblock AS signs USING kept
         WHERE signs.owner_id = kept.owner_id AND signs.model = kept.model AND signs.block = kept.block

@@ -42,7 +42,7 @@ class Filters:
         A few are asked for at a time: nearly all pass nearly always, and an owner may have very many.
         """
         found: list[int] = []
-        at, width = 0, 2 * wanted
+        at, width = 0, wanted + wanted // 4
         while len(found) < wanted and at < len(ordered):
             some = ordered[at : at + width]
             passes = np.isin(some, self.left_out, invert=True)

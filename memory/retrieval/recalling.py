@@ -125,6 +125,8 @@ def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, 
         core |= set(filters.first(owner_id, held, CANDIDATES))
     if vector is not None:
         core |= set(dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=approximate))
+    if not core:
+        return []
     rows = thread.around(owner_id, sorted(core), filters)
     if not len(rows):
         return []

@@ -16,7 +16,7 @@ from memory.retrieval.fusion import Bools, Floats, Ints
 # A candidate's neighbours two turns away are candidates too. The formula looks three turns around each; what the
 # outermost would lend to those two away changes no figure of the evaluation.
 SCORED_AROUND = 2
-FETCHED_AROUND = 4
+FETCHED_AROUND = 3
 # PostgreSQL counts microseconds from the beginning of 2000.
 _TIMES_FROM = 946_684_800
 
@@ -79,7 +79,7 @@ _COLUMNS = (
 
 
 def around(owner_id: int, ids: Sequence[int], filters: Filters) -> Rows:
-    """These utterances and the four on each side of them in their threads, by session and position."""
+    """These utterances and the three on each side of them in their threads, by session and position."""
     wanted = packed.literal(ids)
     # Spans that touch are joined, so that no row is met twice.
     [(*numbers, nodes, sessions, role, speaker, terms)] = packed.fetch(
