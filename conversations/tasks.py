@@ -1,6 +1,5 @@
 """Jobs of the conversations app: interfaces to services, by id, safe to run twice."""
 
-import importlib
 import logging
 import threading
 from typing import Any
@@ -30,9 +29,13 @@ def load_the_models_library(sender: Any, **_: Any) -> None:
     """Else the first answer would wait for it."""
     if ANSWERS not in sender.app.amqp.queues.consume_from:
         return
-    threading.Thread(
-        target=importlib.import_module, args=("conversations.llm.exchange",), name="warm-up", daemon=True
-    ).start()
+    threading.Thread(target=_import_the_models_library, name="warm-up", daemon=True).start()
+
+
+def _import_the_models_library() -> None:
+    from conversations.llm.exchange import warm_up
+
+    warm_up()
 
 
 @worker_ready.connect

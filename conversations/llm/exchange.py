@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
@@ -41,7 +42,17 @@ from conversations.llm.providers import BUILT_IN, ModelSettingError, build, desc
 if TYPE_CHECKING:
     from conversations.tools import Toolbox
 
+logger = logging.getLogger(__name__)
+
 MOST_MODEL_CALLS = 8
+
+
+def warm_up() -> None:
+    """Import what asking the model takes, its client library included, which takes longest of all."""
+    try:
+        build(describe(), http_client())
+    except ModelSettingError as error:
+        logger.warning("the model cannot be asked: %s", error)
 
 
 async def once(

@@ -5,13 +5,14 @@ import ssl
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import certifi
 import httpx2
 from django.conf import settings
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
     from pydantic_ai.models import Model
 
 logger = logging.getLogger(__name__)
@@ -147,7 +148,22 @@ def build(description: ModelDescription, client: httpx2.AsyncClient) -> "Model":
     openai = AsyncOpenAI(
         api_key=key or "unset", base_url=description.address or None, http_client=client, max_retries=0
     )
+    _send_messages_as_they_are(openai)
     return OpenAIChatModel(description.name, provider=OpenAIProvider(openai_client=openai))
+
+
+def _send_messages_as_they_are(client: "AsyncOpenAI") -> None:
+    """Have the client put messages into the request's body without looking at each.
+
+    It holds every message against six types to find keys to rename, of which none has any: half a millisecond for
+    each turn of the history. What comes as `extra_body` it takes as it is.
+    """
+    create = client.chat.completions.create
+
+    async def create_unseen(*, messages: Any, extra_body: Any = None, **options: Any) -> Any:
+        return await create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **options)
+
+    client.chat.completions.create = create_unseen  # type: ignore[method-assign]
 
 
 def http_client() -> httpx2.AsyncClient:
