@@ -1,7 +1,8 @@
 """Neuron's own share of a turn: the time from posting a message to its last word, less the scripted provider's.
 
 `python benchmarks/turns.py [--chats 8] [--turns 25] [--provider-seconds 1.0]`. Web, worker and beat are real
-processes; every chat is a client of its own that posts, follows the stream to `done`, and posts again.
+processes; every chat is a client of its own that posts, follows the stream to `done`, and posts again at once. The
+chats begin one after the other within the time of one answer, as people do not all begin in the same millisecond.
 """
 
 import argparse
@@ -73,9 +74,10 @@ def main() -> None:
                 people = [stack.person() for _ in range(options.chats)]
                 sessions = [create_session(owner=person).pk for person in people]
             clients = [stack.signed_in(person) for person in people]
+            waits = [options.provider_seconds * n / options.chats for n in range(options.chats)]
             begin = time.monotonic()
             with ThreadPoolExecutor(options.chats) as pool:
-                chats = pool.map(chat_times, clients, sessions, [options.turns] * options.chats)
+                chats = pool.map(chat_times, clients, sessions, [options.turns] * options.chats, waits)
                 times = [one for chat in chats for one in chat]
             seconds = time.monotonic() - begin
             memory = {process: resident_mb(running.pid) for process, running in stack.processes.items()}
@@ -103,9 +105,10 @@ def provider_alone(url: str) -> float:
     return statistics.median(times)
 
 
-def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int) -> list[float]:
+def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float) -> list[float]:
     """Seconds from post to `done` of each turn of one chat; the first, which warms everything, is left out."""
     times = []
+    time.sleep(wait)
     with closing(client):
         for number in range(turns + 1):
             begin = time.monotonic()

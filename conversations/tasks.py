@@ -8,6 +8,7 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
+import safety.services
 from conversations import cycle, importing, services
 from conversations.letters import sending
 from conversations.llm import ModelSettingError, describe
@@ -25,17 +26,17 @@ def interrupt_answers(**_: Any) -> None:
 
 
 @worker_ready.connect
-def load_the_models_library(sender: Any, **_: Any) -> None:
-    """Else the first answer would wait for it."""
-    if ANSWERS not in sender.app.amqp.queues.consume_from:
-        return
-    threading.Thread(target=_import_the_models_library, name="warm-up", daemon=True).start()
+def get_ready_to_answer(sender: Any, **_: Any) -> None:
+    if ANSWERS in sender.app.amqp.queues.consume_from:
+        threading.Thread(target=_load_what_answers_take, name="warm-up", daemon=True).start()
 
 
-def _import_the_models_library() -> None:
+def _load_what_answers_take() -> None:
+    """The model's library, the embedder and the detector: else the first answer would wait for them."""
     from conversations.llm.exchange import warm_up
 
     warm_up()
+    safety.services.warm_up()
 
 
 @worker_ready.connect

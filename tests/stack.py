@@ -30,6 +30,7 @@ from tests.scripted_provider import ScriptedProvider
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSWORD = "correct horse battery"
+WORKER = "-m celery -A neuron_site worker -P threads --without-mingle --without-gossip --without-heartbeat"
 
 
 def free_port() -> int:
@@ -77,8 +78,8 @@ class Stack:
 
     COMMANDS = {
         "web": "-m uvicorn neuron_site.asgi:application --port {port} --timeout-graceful-shutdown 2 --no-access-log",
-        "worker": "-m celery -A neuron_site worker -P threads -c 16 -Q answers --without-mingle --without-gossip",
-        "background": "-m celery -A neuron_site worker -P threads -c 4 -Q background --without-mingle --without-gossip",
+        "worker": f"{WORKER} -c 16 -Q answers",
+        "background": f"{WORKER} -c 4 -Q background",
         "beat": "-m celery -A neuron_site beat --schedule {folder}/beat",
     }
 

@@ -1,6 +1,7 @@
 """Turns: saying something, stopping, asking again, choosing among answers, editing, and what was drawn on."""
 
 import uuid
+from functools import partial
 from uuid import UUID
 
 from django.contrib.messages import success
@@ -234,4 +235,6 @@ def turn_context(request: PersonRequest, turn: Turn) -> dict[str, object]:
     if turn.help_lines and turn.is_settled:
         note_referrals(soft=[turn.pk])
     newest = turn.session.next_index - 1
-    return {"turn": turn, "session": turn.session, "last_index": newest, "country": frame.country_of(request)}
+    # Asked for only where help lines are shown.
+    country = partial(frame.country_of, request)
+    return {"turn": turn, "session": turn.session, "last_index": newest, "country": country}

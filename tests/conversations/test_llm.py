@@ -138,3 +138,20 @@ def test_an_address_without_a_server_says_what_is_missing(settings: Settings) ->
     settings.NEURON_MODEL = ""
     settings.NEURON_MODEL_URL = "http://127.0.0.1:9/v1"
     assert "NEURON_MODEL=openai:NAME" in llm.described().sentence
+
+
+def test_the_provider_gets_the_instructions_the_history_and_the_message_in_order(
+    provider: ScriptedProvider, session: Session
+) -> None:
+    """Messages go past the client library's look at each: whole, once, and beside its own fields."""
+    provider.script(Script(text="Good morning."), Script(text="It does."))
+    say(session, "Hello there")
+    say(session, "The coffee smells good")
+    request = provider.requests[-1]
+    assert [message["role"] for message in request["messages"]] == ["system", "user", "assistant", "user"]
+    assert [message["content"] for message in request["messages"][1:]] == [
+        "Hello there",
+        "Good morning.",
+        "The coffee smells good",
+    ]
+    assert (request["model"], request["stream"]) == ("scripted", True)

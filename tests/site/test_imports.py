@@ -25,3 +25,24 @@ def test_it_needs_no_other_module_before_it(name: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "library"), [("openai:any", "openai"), ("anthropic:any", "anthropic"), ("nonsense", "pydantic_ai")]
+)
+def test_a_worker_that_starts_has_what_asking_its_model_takes(model: str, library: str) -> None:
+    """The client library takes more than a second to import: the first answers waited for it."""
+    warm = (
+        "import django; django.setup(); from conversations.llm import exchange; exchange.warm_up();"
+        f"import sys; assert {library!r} in sys.modules"
+    )
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "neuron_site.settings",
+        "SECRET_KEY": "imports",
+        "NEURON_MODEL": model,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", warm], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -133,7 +133,7 @@ class Command(BaseCommand):
         celery += ["-A", "neuron_site"]
         web = f"-m uvicorn neuron_site.asgi:application --host {settings.HOST} --port {settings.PORT}"
         quiet = "--timeout-graceful-shutdown 2 --no-access-log --log-level warning"
-        worker = "worker -P threads --without-gossip --without-mingle --loglevel WARNING"
+        worker = "worker -P threads --without-gossip --without-mingle --without-heartbeat --loglevel WARNING"
         beat = ["beat", "--loglevel", "WARNING", "--schedule", str(Path(settings.VAR_DIR) / "beat")]
         children = [
             Child("web", [sys.executable, *web.split(), *quiet.split()]),
