@@ -28,7 +28,8 @@ def test_it_needs_no_other_module_before_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "library"), [("openai:any", "openai"), ("anthropic:any", "anthropic"), ("nonsense", "pydantic_ai")]
+    ("model", "library"),
+    [("openai:any", "openai"), ("anthropic:any", "anthropic"), ("nonsense", "pydantic_ai")],
 )
 def test_a_worker_that_starts_has_what_asking_its_model_takes(model: str, library: str) -> None:
     """The client library takes more than a second to import: the first answers waited for it."""
