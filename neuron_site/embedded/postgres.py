@@ -130,9 +130,9 @@ def _wait_for_the_one_before(sockets: Path, data: Path) -> bool:
 
 
 def _shared_buffers_mb() -> int:
-    """An eighth of the machine's memory, from 128 MB to 1 GB: what PostgreSQL keeps of the tables at hand."""
+    """An eighth of the machine's memory, from 128 MB to 2 GB: what PostgreSQL keeps of the tables at hand."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(128, min(1024, memory // 8 // 2**20))
+    return max(128, min(2048, memory // 8 // 2**20))
 
 
 def _initialise(initdb: Path, var: Path, data: Path, account: _Account) -> None:
