@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 QUERY_TIMEOUT_S = 3.0
 # Vectors compared exactly for each one wanted.
 FIRST_LOOK = 8
-LEFT_OUT = " AND v.utterance_id <> ALL(%s::bigint[])"
 
 
 def searchable_model(owner_id: int) -> str:
@@ -110,22 +109,18 @@ def _by_signs(owner_id: int, vector: Vector, model: str) -> Ints:
 def _nearest_approximately(owner_id: int, vector: Vector, filters: Filters, limit: int) -> list[int]:
     size, model = embedding.PACKAGED_DIMENSIONS, embedding.PACKAGED_MODEL
     near = f"v.embedding::halfvec({size}) <#> %s::halfvec({size})"
+    joined = " JOIN memory_utterance u ON u.id = v.utterance_id" if filters.sql else ""
     with transaction.atomic(), connection.cursor() as cursor:
         # The index holds all large owners: it is walked on until enough of this one's have been met.
         cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
         cursor.execute(f"SET LOCAL hnsw.ef_search = {min(max(limit, 40), 1000)}")
         cursor.execute(
-            "SELECT v.utterance_id FROM memory_unitvector v"
-            + _joined(filters)
-            + f" WHERE v.unit = 0 AND v.approximate AND v.model = '{model}' AND v.owner_id = %s{filters.sql}"
-            + f"{LEFT_OUT} ORDER BY {near} LIMIT %s",
+            f"SELECT v.utterance_id FROM memory_unitvector v{joined}"
+            f" WHERE v.unit = 0 AND v.approximate AND v.model = '{model}' AND v.owner_id = %s{filters.sql}"
+            f" AND v.utterance_id <> ALL(%s::bigint[]) ORDER BY {near} LIMIT %s",
             [owner_id, *filters.values, packed.literal(filters.left_out), as_literal(vector), limit],
         )
         return [row[0] for row in cursor.fetchall()]
-
-
-def _joined(filters: Filters) -> str:
-    return " JOIN memory_utterance u ON u.id = v.utterance_id" if filters.sql else ""
 
 
 def nearness(owner_id: int, utterance_ids: Ints, vector: Vector, model: str) -> Floats:

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import connection
-from numpy.typing import NDArray
 
 from memory.retrieval import packed
-
-Ints = NDArray[np.int64]
+from memory.retrieval.fusion import Floats, Ints
 
 # Postings read for one query. Past it the commonest terms are scored among the candidates that rarer ones found.
 MOST_POSTINGS = 5000
@@ -70,7 +68,7 @@ class Postings:
 
     way: Ints  # (p,)
     utterance: Ints  # (p,)
-    thread: Ints  # (p,) the number of its session, see `Rows.thread`
+    thread: Ints  # (p,) the number of its session, see `Rows.threads`
 
 
 def postings(owner_id: int, ways: Sequence[Way]) -> Postings:
@@ -104,9 +102,7 @@ def by_weight(standing: Postings, ways: Sequence[Way], weights: Sequence[float])
     return ids[np.lexsort((-ids, -worth))]
 
 
-def credit_in_sessions(
-    standing: Postings, ways: Sequence[Way], terms: int, threads: Ints
-) -> NDArray[np.float64]:
+def credit_in_sessions(standing: Postings, ways: Sequence[Way], terms: int, threads: Ints) -> Floats:
     """(terms, sessions): the best credit of each term anywhere in each of these sessions, one at least."""
     credit = np.zeros((terms, len(threads)))
     order = np.argsort(threads, kind="stable")
