@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from werkzeug import Request, Response
 
 from memory.embedding import PACKAGED_MODEL
@@ -11,6 +13,7 @@ from memory.models import MemoryNode
 from memory.recall_models import OwnerIndex, UnitVector, Utterance
 from memory.retrieval import recall
 from memory.search import By, search
+from memory.services import delete_nodes
 from memory.tasks import index_nodes, sweep_unindexed
 from tests.memory.recalling import FILLER, NOW, remember
 
@@ -92,3 +95,20 @@ def test_a_large_owners_vectors_are_walked_through_the_index(owner, other):
     assert recall(owner, "trouble with my vehicle", now=NOW)[0].node == nodes[1]
     more = remember(owner, ("The bus broke down.", "Oh no."))
     assert UnitVector.objects.filter(utterance__node=more[0], approximate=True).exists()
+
+
+def test_indexing_locks_nodes_then_the_owner_then_what_is_derived(owner):
+    """As a deletion does. Else one holds the owner's row and waits for an utterance that the other holds."""
+    with CaptureQueriesContext(connection) as indexing:
+        nodes = remember(owner, *FILLER)
+    with CaptureQueriesContext(connection) as deletion:
+        delete_nodes(owner=owner, node_ids=[node.pk for node in nodes])
+    order = ["memory_memorynode", "memory_ownerindex"]
+    assert locked(indexing) == [*order, "memory_ownerindex", "memory_utterance"]
+    assert locked(deletion)[:2] == order
+
+
+def locked(captured: CaptureQueriesContext) -> list[str]:
+    """The tables of the rows that these statements lock, in order."""
+    statements = [query["sql"] for query in captured if "FOR UPDATE" in query["sql"]]
+    return [one.split(' FROM "')[1].split('"')[0] for one in statements]

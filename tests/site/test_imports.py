@@ -32,10 +32,10 @@ def test_it_needs_no_other_module_before_it(name: str) -> None:
     [("openai:any", "openai"), ("anthropic:any", "anthropic"), ("nonsense", "pydantic_ai")],
 )
 def test_a_worker_that_starts_has_what_asking_its_model_takes(model: str, library: str) -> None:
-    """The client library takes more than a second to import: the first answers waited for it."""
+    """The client library takes more than a second to import, and the embedder as long: the first answers waited."""
     warm = (
-        "import django; django.setup(); from conversations.llm import exchange; exchange.warm_up();"
-        f"import sys; assert {library!r} in sys.modules"
+        "import django; django.setup(); from conversations import tasks; tasks._load_what_answers_take();"
+        f"import sys; assert {library!r} in sys.modules and 'onnxruntime' in sys.modules"
     )
     environment = {
         **os.environ,
