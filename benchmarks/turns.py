@@ -1,4 +1,8 @@
-"""Neuron's own share of a turn: the time from posting a message to its last word, less the scripted provider's.
+"""Neuron's own share of a turn: the time from posting a message until it is answered, less the scripted provider's.
+
+Told twice: until the last word of the answer is with the client, and until the turn is settled and the client told so.
+The provider's time is what it took itself for each answer, from the request it has read to its last byte; its median
+is taken off.
 
 `python benchmarks/turns.py [--chats 8] [--turns 25] [--provider-seconds 1.0]`. Web, worker and beat are real
 processes; every chat is a client of its own that posts, follows the stream to `done`, and posts again at once. The
@@ -69,7 +73,6 @@ def main() -> None:
         stack.migrate()
         stack.start()
         try:
-            alone = provider_alone(provider.url)
             with looking_at(name):
                 people = [stack.person() for _ in range(options.chats)]
                 sessions = [create_session(owner=person).pk for person in people]
@@ -83,30 +86,20 @@ def main() -> None:
             memory = {process: resident_mb(running.pid) for process, running in stack.processes.items()}
         finally:
             stack.stop()
-    own = [(one - alone) * 1000 for one in times]
+    answering = statistics.median(provider.seconds)
     print(f"turns: {options.chats} chats at once, {options.turns} turns each; {machine()}")
-    print(f"the provider alone takes {alone * 1000:.0f} ms an answer")
-    print(f"Neuron's own share: p50 {percentile(own, 0.5):.0f} ms, p95 {percentile(own, 0.95):.0f} ms")
+    print(f"the provider took {answering * 1000:.0f} ms an answer, p95 {percentile(provider.seconds, 0.95) * 1000:.0f}")
+    for until, own in (
+        ("to the last word", [(spoken - answering) * 1000 for spoken, _ in times]),
+        ("until it is settled", [(done - answering) * 1000 for _, done in times]),
+    ):
+        print(f"Neuron's own share {until}: p50 {percentile(own, 0.5):.0f} ms, p95 {percentile(own, 0.95):.0f} ms")
     print(f"{len(times) / seconds:.1f} turns a second (bound by the provider)")
     print(", ".join(f"{process} {size:.0f} MB" for process, size in memory.items()))
 
 
-def provider_alone(url: str) -> float:
-    """The median time of one streamed answer straight from the provider, in seconds."""
-    times = []
-    for _ in range(5):
-        begin = time.monotonic()
-        with httpx.stream(
-            "POST", f"{url}/chat/completions", json={"model": "x", "messages": [], "stream": True}, timeout=30
-        ) as answer:
-            for _chunk in answer.iter_bytes():
-                pass
-        times.append(time.monotonic() - begin)
-    return statistics.median(times)
-
-
-def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float) -> list[float]:
-    """Seconds from post to `done` of each turn of one chat; the first, which warms everything, is left out."""
+def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float) -> list[tuple[float, float]]:
+    """Seconds from each post to the last word and to `done`; the first turn, which warms everything, is left out."""
     times = []
     time.sleep(wait)
     with closing(client):
@@ -124,11 +117,14 @@ def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: fl
             found = re.search(r"/turns/[0-9a-f-]+/stream", answer.text)
             assert found, answer.text[:500]
             with client.stream("GET", found[0]) as events:
+                spoken = 0.0
                 for line in events.iter_lines():
-                    if line.startswith("event: done"):
+                    if line == "event: text":
+                        spoken = time.monotonic() - begin
+                    elif line == "event: done":
                         break
             if number:
-                times.append(time.monotonic() - begin)
+                times.append((spoken, time.monotonic() - begin))
     return times
 
 

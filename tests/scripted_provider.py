@@ -36,12 +36,13 @@ class Script:
 
 
 class ScriptedProvider:
-    """Answers by its queue of scripts, else with `default`; keeps every request's body."""
+    """Answers by its queue of scripts, else with `default`; keeps every request's body, and the seconds it took."""
 
     def __init__(self, port: int = 0, default: Script | None = None) -> None:
         self.default = default or Script(text="I hear you. Tell me more.")
         self.queue: deque[Script] = deque()
         self.requests: list[dict[str, Any]] = []
+        self.seconds: list[float] = []
         self.closed_by_client: list[float] = []
         self.models = ["scripted"]
         provider = self
@@ -100,11 +101,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
-        request = json.loads(self.rfile.read(length))
+        body = self.rfile.read(length)
+        begin = time.monotonic()
+        request = json.loads(body)
         self.owner.requests.append(request)
         script = self.owner.queue.popleft() if self.owner.queue else self.owner.default
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._answer(request, script)
+        self.owner.seconds.append(time.monotonic() - begin)
 
     def _answer(self, request: dict[str, Any], script: Script) -> None:
         if script.hang_before and self._client_left(script.hang_before):
