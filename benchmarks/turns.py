@@ -88,17 +88,23 @@ def main() -> None:
             stack.stop()
     answering = statistics.median(provider.seconds)
     print(f"turns: {options.chats} chats at once, {options.turns} turns each; {machine()}")
-    print(f"the provider took {answering * 1000:.0f} ms an answer, p95 {percentile(provider.seconds, 0.95) * 1000:.0f}")
+    print(
+        f"the provider took {answering * 1000:.0f} ms an answer, p95 {percentile(provider.seconds, 0.95) * 1000:.0f}"
+    )
     for until, own in (
         ("to the last word", [(spoken - answering) * 1000 for spoken, _ in times]),
         ("until it is settled", [(done - answering) * 1000 for _, done in times]),
     ):
-        print(f"Neuron's own share {until}: p50 {percentile(own, 0.5):.0f} ms, p95 {percentile(own, 0.95):.0f} ms")
+        print(
+            f"Neuron's own share {until}: p50 {percentile(own, 0.5):.0f} ms, p95 {percentile(own, 0.95):.0f} ms"
+        )
     print(f"{len(times) / seconds:.1f} turns a second (bound by the provider)")
     print(", ".join(f"{process} {size:.0f} MB" for process, size in memory.items()))
 
 
-def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float) -> list[tuple[float, float]]:
+def chat_times(
+    client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float
+) -> list[tuple[float, float]]:
     """Seconds from each post to the last word and to `done`; the first turn, which warms everything, is left out."""
     times = []
     time.sleep(wait)

@@ -66,10 +66,7 @@ def session_or_404(request: PersonRequest, session_id: UUID) -> Session:
 
 
 def turn_or_404(request: PersonRequest, turn_id: UUID) -> Turn:
-    return get_object_or_404(
-        Turn.objects.for_owner(request.user).select_related("session").prefetch_related("attempts"),
-        pk=turn_id,
-    )
+    return get_object_or_404(Turn.objects.for_owner(request.user).select_related("session"), pk=turn_id)
 
 
 def import_or_404(request: PersonRequest, job_id: UUID) -> ImportJob:

@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError
 
 import safety.services
 from conversations import services
-from conversations.models import Session, Turn
+from conversations.models import Profile, Session, Turn
 from safety.directives import safe_mode_refusal
 from safety.help_lines import for_country
 from safety.models import BellEvent
@@ -42,8 +42,10 @@ class Received:
     replayed: bool = False
 
 
-def receive(*, session: Session, text: str, client_key: str, country: str = "") -> Received:
-    """Take one message of a session.
+def receive(
+    *, session: Session, text: str, client_key: str, country: Callable[[], str] = lambda: ""
+) -> Received:
+    """Take one message of a session. Whose help lines to show, `country`, is asked only where some are shown.
 
     Raises UnusableMessage for an empty or too long one, and services.ClientKeyReused.
     """
@@ -57,15 +59,15 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
         )
     if not 0 < len(client_key) <= LONGEST_KEY:
         raise UnusableMessage(f"client_key must have 1 to {LONGEST_KEY} characters.")
-    resources = for_country(country)
-    standing = services.find_turn(session=session, client_key=client_key, text=text)
-    if standing is not None:
-        return Received(turn=standing, replayed=True)
-
     # L1. Whatever is not one of the three answers is safe mode.
     screening = screen(session.owner_id, text)
+    if screening is None or screening.action == Action.HARD_BELL:
+        # What was accepted before stands, whatever is heard in it now.
+        standing = services.find_turn(session=session, client_key=client_key, text=text)
+        if standing is not None:
+            return Received(turn=standing, replayed=True)
     if screening is None:
-        return Received(reply=safe_mode_refusal(), resources=resources, refused=True)
+        return Received(reply=safe_mode_refusal(), resources=for_country(country()), refused=True)
     if screening.action == Action.HARD_BELL:
         return hard_bell(
             owner_id=session.owner_id,
@@ -74,10 +76,10 @@ def receive(*, session: Session, text: str, client_key: str, country: str = "") 
             client_key=client_key,
             text=text,
             screening=screening,
-            resources=resources,
+            resources=for_country(country()),
             mirrored=not session.temporary,
         )
-    return _accept(session, text, client_key, screening, resources)
+    return _accept(session, text, client_key, screening, country)
 
 
 def screen(owner_id: int, text: str) -> Screening | None:
@@ -161,10 +163,11 @@ def receive_without_database(
 
 
 def _accept(
-    session: Session, text: str, client_key: str, screening: Screening, resources: Resources
+    session: Session, text: str, client_key: str, screening: Screening, country: Callable[[], str]
 ) -> Received:
     soft = screening.action == Action.SOFT_BELL
     help_lines = soft and screening.ideation_level is not None
+    resources = for_country(country()) if help_lines else None
     bell = None
     if soft:
         bell = safety.services.draft_bell(
@@ -174,7 +177,7 @@ def _accept(
             client_key=client_key,
             screening=screening,
             text=text,
-            resources_shown=resources.names() if help_lines else [],
+            resources_shown=resources.names() if resources else [],
         )
     try:
         accepted = services.accept_turn(
@@ -189,11 +192,10 @@ def _accept(
         if bell is not None:
             safety.services.keep_in_fallback(bell=bell, mirrored=not session.temporary)
         raise
-    return Received(
-        turn=accepted.turn, replayed=accepted.replayed, resources=resources if help_lines else None
-    )
+    return Received(turn=accepted.turn, replayed=accepted.replayed, resources=resources)
 
 
-def person_country(owner: AbstractBaseUser, accept_language_country: str) -> str:
-    """Whose help lines: the person's setting, then the operator's, then what the browser says."""
-    return services.profile_of(owner).country or settings.NEURON_COUNTRY or accept_language_country
+def person_country(owner: AbstractBaseUser, accept_language: str) -> str:
+    """Whose help lines: the person's own choice, then the operator's, then what the browser's language suggests."""
+    chosen = Profile.objects.filter(owner_id=owner.pk).values_list("country", flat=True).first()
+    return chosen or settings.NEURON_COUNTRY or country_from(accept_language)

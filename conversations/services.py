@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Q
 from django.utils import timezone
 
 import memory.services
@@ -37,8 +37,13 @@ class ClientKeyReused(Exception):
 
 
 def profile_of(owner: AbstractBaseUser) -> Profile:
-    """The person's settings, created at first use."""
-    return Profile.objects.get_or_create(owner_id=owner.pk)[0]
+    """The person's settings, created at first use. Read with the person, they are not read again."""
+    person = cast(User, owner)
+    try:
+        return person.profile
+    except Profile.DoesNotExist:
+        person.profile = Profile.objects.get_or_create(owner_id=owner.pk)[0]
+        return person.profile
 
 
 def note_use(*, profile: Profile, turn: Turn, notices: list[dict[str, str]], now: datetime) -> None:
@@ -160,6 +165,18 @@ def find_turn(*, session: Session, client_key: str, text: str) -> Turn | None:
     return turn
 
 
+# The row's lock keeps `turn_index` without gap or repeat. One statement, because the person waits for it.
+_TAKE_NEXT_INDEX = """
+    UPDATE conversations_session
+    SET next_index = next_index + 1, last_turn_at = %(now)s,
+        title = CASE WHEN title = '' THEN %(title)s ELSE title END
+    WHERE id = %(session)s AND NOT EXISTS (
+        SELECT FROM conversations_turn WHERE session_id = %(session)s AND client_key = %(client_key)s
+    )
+    RETURNING next_index, title, mode, temporary
+"""
+
+
 def accept_turn(
     *,
     session: Session,
@@ -172,35 +189,45 @@ def accept_turn(
 ) -> Accepted:
     """Take the next index and insert the turn as pending; a soft bell goes into the same transaction.
 
-    The lock on the session's row keeps `turn_index` without gap or repeat. Raises ClientKeyReused.
+    `session` is brought up to date with its row. Raises ClientKeyReused, and Session.DoesNotExist where it was deleted.
     """
     now = now or timezone.now()
+    given: dict[str, Any] = {
+        "session": session.pk,
+        "now": now,
+        "title": title_from(text),
+        "client_key": client_key,
+    }
     try:
         with transaction.atomic():
-            locked = Session.objects.select_for_update().get(pk=session.pk)
+            with connection.cursor() as cursor:
+                cursor.execute(_TAKE_NEXT_INDEX, given)
+                taken = cursor.fetchone()
+            if taken is None:
+                standing = find_turn(session=session, client_key=client_key, text=text)
+                if standing is None:
+                    raise Session.DoesNotExist
+                return Accepted(standing, replayed=True)
+            session.next_index, session.title, session.mode, session.temporary = taken
+            session.last_turn_at = now
             turn = Turn.objects.create(
-                session=locked,
-                owner_id=locked.owner_id,
-                turn_index=locked.next_index,
+                session=session,
+                owner_id=session.owner_id,
+                turn_index=session.next_index - 1,
                 q=text,
                 action=action,
                 help_lines=help_lines,
-                mode=locked.mode,
+                mode=session.mode,
                 client_key=client_key,
                 lease_until=now + PICK_UP,
                 created_at=now,
             )
-            locked.next_index += 1
-            locked.last_turn_at = now
-            if not locked.title:
-                locked.title = title_from(text)
-            locked.save(update_fields=["next_index", "last_turn_at", "title"])
             if bell is not None:
                 bell.after_index = turn.turn_index
-                safety.services.save_bell(bell=bell, mirrored=not locked.temporary)
+                safety.services.save_bell(bell=bell, mirrored=not session.temporary)
             transaction.on_commit(lambda: hint_answer(turn.pk))
     except IntegrityError:
-        # One turn of a client_key in a session: another sending of this message was first.
+        # One turn of a client_key in a session: another sending of this message was first, by a moment.
         standing = find_turn(session=session, client_key=client_key, text=text)
         if standing is None:
             raise
@@ -216,30 +243,30 @@ def title_from(text: str) -> str:
     return line[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(",;:.") + "…"
 
 
+# Written out, because the person waits for it and the ORM takes longer to put it together than PostgreSQL to do it.
+_CLAIM = """
+    UPDATE conversations_turn turn
+    SET status = 'answering', attempt = attempt + 1, lease_until = %(lease_until)s, stop_requested = false,
+        a = '', error = ''
+    WHERE id = %(turn)s AND status = 'pending' AND NOT EXISTS (
+        SELECT FROM conversations_turn earlier
+        WHERE earlier.session_id = turn.session_id AND earlier.turn_index < turn.turn_index
+            AND earlier.status IN ('pending', 'answering')
+    )
+"""
+
+
 def claim_turn(*, turn_id: UUID, now: datetime | None = None) -> Turn | None:
     """Take a pending turn for answering; None where it is taken, settled, gone, or not yet its session's next.
 
     The row count decides, so two workers never answer one turn.
     """
     now = now or timezone.now()
-    earlier = Turn.objects.unsettled().filter(
-        session_id=OuterRef("session_id"), turn_index__lt=OuterRef("turn_index")
-    )
-    taken = (
-        Turn.objects.filter(pk=turn_id, status=Turn.Status.PENDING)
-        .filter(~Exists(earlier))
-        .update(
-            status=Turn.Status.ANSWERING,
-            attempt=F("attempt") + 1,
-            lease_until=now + LEASE,
-            stop_requested=False,
-            a="",
-            error="",
-        )
-    )
-    if not taken:
-        return None
-    claimed: Turn = Turn.objects.select_related("session", "owner", "session__imprint").get(pk=turn_id)
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, {"turn": turn_id, "lease_until": now + LEASE})
+        if not cursor.rowcount:
+            return None
+    claimed: Turn = Turn.objects.select_related("session__imprint", "owner__profile__imprint").get(pk=turn_id)
     return claimed
 
 
@@ -343,13 +370,13 @@ def rewrite_history(*, owner: AbstractBaseUser) -> None:
     newest = list(
         MemoryNode.objects.for_owner(owner)
         .recent_by_type(MemoryNode.NodeType.CONVERSATION, HISTORY_TURNS)
-        .only("id", "content", "occurred_at")
+        .values_list("pk", "content", "occurred_at")
     )
     memory.services.overwrite_history(
         owner=owner,
-        content="\n\n".join(node.content for node in reversed(newest)),
-        payload={"nodes": [str(node.pk) for node in newest]},
-        occurred_at=newest[0].occurred_at if newest else timezone.now(),
+        content="\n\n".join(content for _, content, _ in reversed(newest)),
+        payload={"nodes": [str(pk) for pk, _, _ in newest]},
+        occurred_at=newest[0][2] if newest else timezone.now(),
     )
 
 

@@ -7,19 +7,18 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection
 from redis.exceptions import RedisError
 
 from conversations.models import Turn
+from memory.streaming import read_between
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +32,13 @@ ROW_POLL_SECONDS = 1.0
 class Event:
     """What a reader gets: a status sentence, the whole text so far, or the end.
 
-    `id` only grows within one attempt.
+    `id` only grows within one attempt. The end brings the settled turn, or None where it is no longer there.
     """
 
     kind: str
     text: str
     id: str
+    turn: Turn | None = None
 
 
 def _key(turn_id: UUID) -> str:
@@ -108,12 +108,17 @@ def forget_streams(turn_ids: Iterable[UUID]) -> None:
         logger.warning("streams could not be removed; they expire within %s s", KEPT_SECONDS)
 
 
-async def read(turn: Turn) -> AsyncIterator[Event]:
-    """Follow a turn until it is settled: snapshots of the whole text, then one `done`.
+def _row(turn_id: UUID) -> Turn | None:
+    return Turn.objects.filter(pk=turn_id).first()
 
-    May be opened any number of times and left at any point.
+
+async def read(turn: Turn, load: Callable[[UUID], Turn | None] = _row) -> AsyncIterator[Event]:
+    """Follow a turn until it is settled: snapshots of the whole text, then one `done`, with the turn as it stands.
+
+    May be opened any number of times and left at any point. `load` reads the row, which is looked at when the worker
+    says that it is done and when it says nothing; None where there is none.
     """
-    async for event in _follow(turn.pk, _reading_client()):
+    async for event in _follow(turn.pk, _reading_client(), load):
         yield event
 
 
@@ -130,7 +135,9 @@ def _reading_client() -> redis.asyncio.Redis:
     return _reading_clients[loop]
 
 
-async def _follow(turn_id: UUID, client: redis.asyncio.Redis) -> AsyncIterator[Event]:
+async def _follow(
+    turn_id: UUID, client: redis.asyncio.Redis, load: Callable[[UUID], Turn | None]
+) -> AsyncIterator[Event]:
     text, attempt, last = "", "", "0"
     while True:
         look_at_row = False
@@ -161,21 +168,10 @@ async def _follow(turn_id: UUID, client: redis.asyncio.Redis) -> AsyncIterator[E
             yield Event("status", status, last)
         if answer and not look_at_row:
             continue
-        row = await _row(turn_id)
+        row = await read_between(partial(load, turn_id))
         if row is None or row.is_settled:
-            yield Event("done", row.a if row else "", last)
+            yield Event("done", row.a if row else "", last, row)
             return
         if len(row.a) > len(text):
             text = row.a
             yield Event("text", text, last)
-
-
-async def _row(turn_id: UUID) -> Turn | None:
-    def load() -> Turn | None:
-        try:
-            return Turn.objects.filter(pk=turn_id).first()
-        finally:
-            # An open stream must not hold a connection of the pool between two looks.
-            connection.close()
-
-    return await sync_to_async(load)()

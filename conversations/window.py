@@ -151,15 +151,17 @@ def search(
 
 def pinned_facts(*, owner: AbstractBaseUser, tz: ZoneInfo) -> list[dict[str, str]]:
     """What the person pinned, newest first: it stands in every prompt, as far as there is room."""
-    pinned = MemoryNode.objects.for_owner(owner).knowledge().pinned().newest_first()[:MOST_PINNED]
+    pinned = MemoryNode.objects.for_owner(owner).knowledge().pinned().newest_first()
     return [
-        {"date": node.occurred_at.astimezone(tz).strftime("%Y-%m-%d"), "kept": node.content}
-        for node in pinned
+        {"date": occurred_at.astimezone(tz).strftime("%Y-%m-%d"), "kept": content}
+        for occurred_at, content in pinned.values_list("occurred_at", "content")[:MOST_PINNED]
     ]
 
 
 def passages_of(nodes: list[MemoryNode], why: str) -> tuple[Passage, ...]:
     """The nodes as passages. Nodes that came from elsewhere may name sessions that are not here, or not theirs."""
+    if not nodes:
+        return ()
     told = {node.pk: exchange(node.content, node.payload) for node in nodes}
     sessions = Session.objects.filter(
         pk__in={node.session_id for node in nodes}, owner__in={node.owner_id for node in nodes}

@@ -91,7 +91,8 @@ def connect_node(*, node_id: UUID) -> None:
 
 def _alike(node: MemoryNode) -> dict[UUID, float]:
     """The nearest earlier turns of other sessions by what the person said in them, with their cosine."""
-    _, approximate, model = dense.indexed(node.owner_id)
+    index = dense.indexed(node.owner_id)
+    model = index.model
     own = (
         UnitVector.objects.filter(owner_id=node.owner_id, utterance__node=node, unit=0, model=model)
         .exclude(utterance__role=ASSISTANT)
@@ -111,7 +112,7 @@ def _alike(node: MemoryNode) -> dict[UUID, float]:
         model,
         Filters(until=node.occurred_at, node_types=(MemoryNode.NodeType.CONVERSATION,)),
         NEAREST,
-        approximate=approximate,
+        approximate=index.approximate,
     )
     node_of = dict(
         Utterance.objects.filter(pk__in=near, owner_id=node.owner_id, length__gte=LEAST_LENGTH)

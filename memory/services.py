@@ -54,47 +54,28 @@ def remember_turn(
         "occurred_at": created_at,
     }
     with transaction.atomic(savepoint=False):
-        node = (
-            MemoryNode.objects.owned_by(owner)
-            .conversations()
-            .filter(session_id=session_id, turn_index=turn_index)
-            .first()
+        until_here = MemoryNode.objects.owned_by(owner).conversations().in_session(session_id)
+        newest = list(until_here.filter(turn_index__lte=turn_index).order_by("-turn_index")[:2])
+        if newest and newest[0].turn_index == turn_index:
+            return overwrite_node(node=newest[0], mirrored=mirrored, **values)
+        node = MemoryNode.objects.create(
+            owner_id=owner.pk,
+            node_type=MemoryNode.NodeType.CONVERSATION,
+            session_id=session_id,
+            turn_index=turn_index,
+            **values,
         )
-        if node is None:
-            node = MemoryNode.objects.create(
-                owner_id=owner.pk,
-                node_type=MemoryNode.NodeType.CONVERSATION,
-                session_id=session_id,
-                turn_index=turn_index,
-                **values,
-            )
-            # Before its edge, which the remote takes only when both nodes are there.
-            if mirrored:
-                enqueue_node(node)
-            _connect_to_previous(node, mirrored=mirrored)
-        else:
-            node = overwrite_node(node=node, mirrored=mirrored, **values)
-    return node
-
-
-def _connect_to_previous(node: MemoryNode, *, mirrored: bool) -> None:
-    if not node.turn_index:
-        return
-    previous = (
-        MemoryNode.objects.filter(
-            owner_id=node.owner_id, session_id=node.session_id, turn_index__lt=node.turn_index
-        )
-        .conversations()
-        .order_by("-turn_index")
-        .first()
-    )
-    if previous is not None:
-        # The node is new, so the edge is.
-        edge = MemoryEdge.objects.create(
-            owner_id=node.owner_id, source=node, target=previous, kind=MemoryEdge.Kind.FOLLOWS
-        )
+        # Before its edge, which the remote takes only when both nodes are there.
         if mirrored:
-            enqueue_edge(edge)
+            enqueue_node(node)
+        if newest:
+            # The node is new, so the edge is.
+            edge = MemoryEdge.objects.create(
+                owner_id=owner.pk, source=node, target=newest[0], kind=MemoryEdge.Kind.FOLLOWS
+            )
+            if mirrored:
+                enqueue_edge(edge)
+    return node
 
 
 def edge_id(source: UUID, target: UUID, kind: str) -> UUID:

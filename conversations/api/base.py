@@ -10,12 +10,18 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from conversations import receiving
 from conversations.models import Session, Turn
 
 
 def person(request: Request) -> User:
     """Who asks; the permission classes have made sure that it is somebody."""
     return cast(User, request.user)
+
+
+def country_of(request: Request) -> str:
+    """Whose help lines to show this person."""
+    return receiving.person_country(person(request), request.headers.get("Accept-Language", ""))
 
 
 def session_or_404(request: Request, session_id: UUID) -> Session:

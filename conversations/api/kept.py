@@ -7,13 +7,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from conversations import facts, keeping, receiving
-from conversations.api.base import View, person, turn_or_404
+from conversations import facts, keeping
+from conversations.api.base import View, country_of, person, turn_or_404
 from conversations.kept_serializers import FactChangesSerializer, FactSerializer, NewFactSerializer
 from memory.knowledge import pin_fact
 from memory.models import MemoryNode
 from neuron_site.problems import Problem
-from safety.resources import country_from
 
 
 class Facts(View):
@@ -36,7 +35,7 @@ class Facts(View):
             if turn_id:
                 node = keeping.keep_turn(turn=turn_or_404(request, turn_id))
             else:
-                node = facts.keep(owner=person(request), words=content, country=_country(request))
+                node = facts.keep(owner=person(request), words=content, country=country_of(request))
         except (keeping.NothingToKeep, facts.NotKept) as error:
             raise _as_problem(error) from error
         if given.validated_data["pinned"]:
@@ -65,7 +64,7 @@ class OneFact(View):
         if "content" in changes:
             try:
                 node = facts.correct(
-                    owner=person(request), node=node, words=changes["content"], country=_country(request)
+                    owner=person(request), node=node, words=changes["content"], country=country_of(request)
                 )
             except (keeping.NothingToKeep, facts.NotKept) as error:
                 raise _as_problem(error) from error
@@ -82,10 +81,6 @@ class OneFact(View):
 
 def _fact_or_404(request: Request, node_id: UUID) -> MemoryNode:
     return get_object_or_404(MemoryNode.objects.for_owner(person(request)).knowledge(), pk=node_id)
-
-
-def _country(request: Request) -> str:
-    return receiving.person_country(person(request), country_from(request.headers.get("Accept-Language", "")))
 
 
 def _as_problem(error: Exception) -> Problem:

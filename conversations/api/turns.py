@@ -3,6 +3,7 @@
 import asyncio
 import re
 from contextlib import suppress
+from functools import partial
 from uuid import UUID, uuid4
 
 from asgiref.sync import async_to_sync
@@ -15,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from conversations import receiving, services, stream, window
-from conversations.api.base import View, person, session_or_404, turn_or_404
+from conversations.api.base import View, country_of, person, session_or_404, turn_or_404
 from conversations.forgetting import NotSettled, forget_turn
 from conversations.models import Session, Turn
 from conversations.serializers import (
@@ -27,7 +28,6 @@ from conversations.serializers import (
 )
 from neuron_site.problems import Problem, database_is_away
 from safety.help_lines import for_country
-from safety.resources import Resources, country_from
 from safety.services import note_referrals
 
 LONGEST_WAIT_S = 120
@@ -59,7 +59,6 @@ class Turns(View):
         session = session_or_404(request, session_id)
         given = NewTurnSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        resources = for_country(_country(request))
         received = _receive(request, session, given.validated_data)
         if received.refused:
             raise Problem(status_code=503, code="safe_mode", detail=received.reply or "")
@@ -67,7 +66,7 @@ class Turns(View):
             if received.bell is not None and not received.bell._state.adding:
                 note_referrals(hard=[received.bell.pk])
             return _rung(received)
-        return _answered(received.turn, resources, wait_s=_wait_seconds(request))
+        return _answered(request, received.turn)
 
     def handle_exception(self, exc: Exception) -> Response:
         """With the database away a message is screened all the same: who is in danger has the reply at once."""
@@ -125,7 +124,7 @@ class RetryTurn(View):
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Answer once more; the answers there are stay."""
         turn = services.retry_turn(turn=turn_or_404(request, turn_id))
-        return _answered(turn, for_country(_country(request)), wait_s=_wait_seconds(request))
+        return _answered(request, turn)
 
 
 class Recent(View):
@@ -177,7 +176,7 @@ def _receive(request: Request, session: Session, said: dict[str, str]) -> receiv
             session=session,
             text=said["text"],
             client_key=said.get("client_key") or uuid4().hex,
-            country=_country(request),
+            country=partial(country_of, request),
         )
     except receiving.UnusableMessage as error:
         raise Problem(status_code=422, code="unusable_message", detail=str(error)) from error
@@ -189,10 +188,6 @@ def _receive(request: Request, session: Session, said: dict[str, str]) -> receiv
         ) from error
 
 
-def _country(request: Request) -> str:
-    return receiving.person_country(person(request), country_from(request.headers.get("Accept-Language", "")))
-
-
 def _wait_seconds(request: Request) -> int:
     """How long to wait for an answer, by the Prefer header (RFC 7240)."""
     prefer = request.headers.get("Prefer", "").lower()
@@ -202,15 +197,15 @@ def _wait_seconds(request: Request) -> int:
     return min(int(wait.group(1)), LONGEST_WAIT_S) if wait else LONGEST_WAIT_S
 
 
-def _answered(turn: Turn, resources: Resources, *, wait_s: int) -> Response:
-    turn = _settled(turn, wait_s)
+def _answered(request: Request, turn: Turn) -> Response:
+    turn = _settled(turn, _wait_seconds(request))
     if turn.help_lines:
         note_referrals(soft=[turn.pk])
     answer = {
         "action": turn.action,
         "reply": turn.a if turn.is_settled else None,
         "turn": turn,
-        "help_lines": resources if turn.help_lines else None,
+        "help_lines": for_country(country_of(request)) if turn.help_lines else None,
     }
     status = 201 if turn.is_settled else 202
     return Response(

@@ -135,6 +135,8 @@ class Flip:
 @register.filter
 def answers(turn: Turn) -> Flip | None:
     """The answers of a turn to flip between; None where there is only one."""
+    if turn.attempt < 2:
+        return None
     shown = [attempt for attempt in turn.attempts.all() if attempt.a]
     at = next((i for i, attempt in reversed(list(enumerate(shown))) if attempt.a == turn.a), None)
     if len(shown) < 2 or at is None:

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpResponse
 from django.shortcuts import render
 
-import safety.resources
+from conversations import receiving
 from conversations.access import PersonRequest
-from conversations.models import Profile, Session
+from conversations.models import Session
 from conversations.timeline import Group, grouped
 
 LISTED = 40
@@ -31,11 +30,5 @@ def sidebar(owner: AbstractBaseUser) -> tuple[list[Group], bool]:
 
 
 def country_of(request: PersonRequest) -> str:
-    """Whose help lines to show: the person's own choice, the operator's, or what the browser's language suggests."""
-    chosen = Profile.objects.filter(owner_id=request.user.pk).values_list("country", flat=True).first()
-    return (
-        chosen
-        or settings.NEURON_COUNTRY
-        or safety.resources.country_from(request.headers.get("Accept-Language", ""))
-        or ""
-    )
+    """Whose help lines to show this person."""
+    return receiving.person_country(request.user, request.headers.get("Accept-Language", ""))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import zoneinfo
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from typing import cast
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from conversations.middleware import SESSION_KEY
 from conversations.models import Turn
 from conversations.stream import Event
 from conversations.views.turns import turn_context
+from memory.streaming import read_between
 
 HEARTBEAT_SECONDS = 15.0
 # Each event is a snapshot of the whole reply, so a lost connection may come back soon and at any point.
@@ -46,14 +48,18 @@ def _events(events: AsyncIterator[str]) -> StreamingHttpResponse:
 async def _follow(request: PersonRequest, turn: Turn) -> AsyncIterator[str]:
     """Snapshots until the turn is settled, then its final HTML, then `done`."""
     yield f"retry: {RETRY_MS}\n\n"
+    settled: Turn | None = turn
     if not turn.is_settled:
-        async with contextlib.aclosing(_with_heartbeats(conversations.stream.read(turn))) as events:
+        told = conversations.stream.read(turn, partial(_turn_of, request))
+        async with contextlib.aclosing(_with_heartbeats(told)) as events:
             async for event in events:
                 if event is None:
                     yield ": still here\n\n"
-                elif event.kind != "done":
+                elif event.kind == "done":
+                    settled = event.turn
+                else:
                     yield _message(event.kind, await _html(event), event.id)
-    yield _message("final", await sync_to_async(_final)(request, turn.pk))
+    yield _message("final", await read_between(partial(_final, request, settled)))
     yield _message("done", "")
 
 
@@ -99,17 +105,21 @@ def _load(request: PersonRequest, turn_id: UUID) -> Turn:
         _give_back()
 
 
-def _final(request: PersonRequest, turn_id: UUID) -> str:
-    """The settled turn as the page shows it; the middleware's time zone is gone by now and is set again."""
-    name = request.session.get(SESSION_KEY)
+def _turn_of(request: PersonRequest, turn_id: UUID) -> Turn | None:
     try:
-        with timezone.override(zoneinfo.ZoneInfo(name) if name else None):
-            context = turn_context(request, turn_or_404(request, turn_id))
-            return render_to_string("turns/turn.html", {**context, "announce": True}, request)
+        return turn_or_404(request, turn_id)
     except Http404:
+        return None
+
+
+def _final(request: PersonRequest, turn: Turn | None) -> str:
+    """The settled turn as the page shows it; the middleware's time zone is gone by now and is set again."""
+    if turn is None:
         return render_to_string("turns/gone.html")
-    finally:
-        _give_back()
+    name = request.session.get(SESSION_KEY)
+    with timezone.override(zoneinfo.ZoneInfo(name) if name else None):
+        context = {**turn_context(request, turn), "announce": True}
+        return render_to_string("turns/turn.html", context, request)
 
 
 def _give_back() -> None:

@@ -69,7 +69,7 @@ def fork(request: PersonRequest, session_id: UUID, index: int) -> HttpResponse:
 
 def _say(request: PersonRequest, session: Session, form: MessageForm, *, leave_page: bool) -> HttpResponse:
     said = form.cleaned_data
-    country = frame.country_of(request)
+    country = partial(frame.country_of, request)
     try:
         received = receiving.receive(
             session=session, text=said["text"], client_key=said["client_key"], country=country
@@ -85,10 +85,10 @@ def _say(request: PersonRequest, session: Session, form: MessageForm, *, leave_p
     where = f"{reverse('session', args=[session.pk])}#turn-{received.turn.turn_index}"
     if leave_page or not request.htmx:
         return _go(request, where)
-    return _said(request, session, received.turn, country)
+    return _said(request, session, received.turn)
 
 
-def _said(request: PersonRequest, session: Session, turn: Turn, country: str) -> HttpResponse:
+def _said(request: PersonRequest, session: Session, turn: Turn) -> HttpResponse:
     """The turn to add below, with the day line it may need, and a fresh key for the composer."""
     above = Turn.objects.in_thread(session).filter(turn_index__lt=turn.turn_index).last()
     context = {
@@ -96,7 +96,8 @@ def _said(request: PersonRequest, session: Session, turn: Turn, country: str) ->
         "entries": entries([turn], [], above.created_at if above else None),
         "last_index": turn.turn_index,
         "client_key": new_key(),
-        "country": country,
+        # Asked for only where help lines are shown.
+        "country": partial(frame.country_of, request),
         "names_session": turn.turn_index == 0,
     }
     return render(request, "turns/said.html", context)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
@@ -30,24 +31,36 @@ def searchable_model(owner_id: int) -> str:
     The configured one, unless another still made some of the vectors: then that one, which all older utterances
     have, until the last is embedded anew. Two models are never mixed.
     """
-    return indexed(owner_id)[2]
+    return indexed(owner_id).model
 
 
-def indexed(owner_id: int) -> tuple[int, bool, str]:
-    """How many chunks the owner's index holds, whether its vectors are in the HNSW index, and `searchable_model`."""
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What an owner's index holds: `utterances` is how many there ever were, `approximate` whether their vectors are
+    in the HNSW index, `model` the `searchable_model`.
+    """
+
+    chunks: int
+    utterances: int
+    approximate: bool
+    model: str
+
+
+def indexed(owner_id: int) -> Indexed:
+    """The owner's index, in one statement."""
     current = embedding.model_name()
     with connection.cursor() as cursor:
         # Two ranges of the index on (owner, embedded_with), both empty nearly always.
         cursor.execute(
-            "SELECT chunks, approximate, coalesce("
+            "SELECT chunks, utterances, approximate, coalesce("
             " (SELECT embedded_with FROM memory_utterance"
             " WHERE owner_id = %s AND embedded_with > '' AND embedded_with < %s LIMIT 1),"
             " (SELECT embedded_with FROM memory_utterance WHERE owner_id = %s AND embedded_with > %s LIMIT 1))"
             " FROM memory_ownerindex WHERE owner_id = %s",
             [owner_id, current, owner_id, current, owner_id],
         )
-        chunks, approximate, older = cursor.fetchone() or (0, False, None)
-    return chunks, approximate, older or current
+        chunks, utterances, approximate, older = cursor.fetchone() or (0, 0, False, None)
+    return Indexed(chunks, utterances, approximate, older or current)
 
 
 def embed_query(query: str, model: str) -> Vector | None:

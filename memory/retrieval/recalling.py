@@ -112,10 +112,12 @@ def recall(
 
 def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, most: int) -> list[Scored]:
     """The best candidates by falling score, ties to the newer."""
-    chunks, approximate, model = dense.indexed(owner_id)
-    if not chunks or not asked.words:
+    index = dense.indexed(owner_id)
+    # A person's first conversation is before them as a whole: there is nothing else to look through.
+    if index.utterances <= len(filters.left_out) or not index.chunks or not asked.words:
         return []
-    ways, term_weights = _ways(owner_id, asked, chunks)
+    model = index.model
+    ways, term_weights = _ways(owner_id, asked, index.chunks)
     affordable = lexical.affordable(ways)
     vector = dense.embed_query(asked.text, model) if weights.dense or weights.hub else None
     core = set()
@@ -124,7 +126,9 @@ def rank(owner_id: int, asked: Question, filters: Filters, *, weights: Weights, 
         held = lexical.by_weight(standing, affordable, term_weights.tolist())
         core |= set(filters.first(owner_id, held, CANDIDATES))
     if vector is not None:
-        core |= set(dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=approximate))
+        core |= set(
+            dense.candidates(owner_id, vector, model, filters, CANDIDATES, approximate=index.approximate)
+        )
     if not core:
         return []
     rows = thread.around(owner_id, sorted(core), filters)
@@ -254,6 +258,8 @@ def _spread(ranked: list[Scored], most: int) -> list[Scored]:
 def _as_hits(
     owner: AbstractBaseUser, chosen: list[Scored], asked: Question, *, in_context: bool
 ) -> list[Hit]:
+    if not chosen:
+        return []
     needed = {one.row.node_id for one in chosen}
     if in_context:
         needed |= {row.node_id for one in chosen for row in one.beside}

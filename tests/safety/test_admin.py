@@ -34,7 +34,7 @@ def review(bell: BellEvent) -> str:
 
 @pytest.fixture
 def bell(session: Session) -> BellEvent:
-    receiving.receive(session=session, text=CRISIS, client_key="k", country="US")
+    receiving.receive(session=session, text=CRISIS, client_key="k", country=lambda: "US")
     return BellEvent.objects.get()
 
 
