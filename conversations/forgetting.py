@@ -38,7 +38,7 @@ def forget_turn(*, turn: Turn) -> Turn:
         locked.q, locked.a, locked.status = "", "", Turn.Status.FORGOTTEN
         locked.recalled, locked.help_lines, locked.error = [], False, ""
         locked.save(update_fields=["q", "a", "status", "recalled", "help_lines", "error"])
-        services.rewrite_history(owner=owner)
+        memory.services.rewrite_history(owner=owner)
         transaction.on_commit(lambda: forget_streams([locked.pk]))
     return locked
 

@@ -17,12 +17,12 @@ from django.core.files.storage import default_storage
 from django.db import DataError, transaction
 from django.utils import timezone
 
+import memory.services
 from conversations.hints import hint_import
 from conversations.imported import Line, Outcome, screened, store, title_of
 from conversations.importers import Chat, Format, Unreadable, format_of
 from conversations.importers.reading import Entry, NotAnExport, entries
 from conversations.models import ImportedChat, ImportJob
-from conversations.services import rewrite_history
 from safety.normalise import replace_unstorable
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def _work_off(job: ImportJob) -> None:
         trouble = "The uploaded file is gone. Send it again; what was taken before is kept."
     with transaction.atomic():
         _push_lease(job)
-        rewrite_history(owner=job.owner)
+        memory.services.rewrite_history(owner=job.owner)
     _settle(job, trouble or _nothing_taken(job))
 
 

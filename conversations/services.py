@@ -9,6 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
+from psycopg.types.json import Jsonb
 
 import memory.services
 import safety.services
@@ -28,7 +29,6 @@ LEASE = timedelta(seconds=20)
 PICK_UP = timedelta(seconds=5)
 MOST_ATTEMPTS_WITHOUT_TEXT = 3
 TITLE_LENGTH = 60
-HISTORY_TURNS = 20
 SAME_MINUTE = timedelta(minutes=1)
 
 
@@ -126,7 +126,7 @@ def delete_session(*, session: Session) -> None:
         ImportedChat.objects.filter(session=session).update(title="", reason="deleted")
         forget_in_what_was_drawn_on(owner=owner, session_id=str(session.pk))
         session.delete()
-        rewrite_history(owner=owner)
+        memory.services.rewrite_history(owner=owner)
         transaction.on_commit(lambda: forget_streams(turn_ids))
 
 
@@ -266,7 +266,7 @@ def claim_turn(*, turn_id: UUID, now: datetime | None = None) -> Turn | None:
         cursor.execute(_CLAIM, {"turn": turn_id, "lease_until": now + LEASE})
         if not cursor.rowcount:
             return None
-    claimed: Turn = Turn.objects.select_related("session__imprint", "owner__profile__imprint").get(pk=turn_id)
+    claimed: Turn = Turn.objects.select_related("session", "owner__profile").get(pk=turn_id)
     return claimed
 
 
@@ -291,6 +291,28 @@ def hand_back(*, turn: Turn) -> bool:
     return bool(held.update(status=Turn.Status.PENDING, lease_until=None))
 
 
+# The row count decides whether the turn is still this worker's. Gives the turn that waited for this one, if any.
+_SETTLE = """
+    WITH settled AS (
+        UPDATE conversations_turn
+        SET status = %(status)s, a = %(a)s, model = %(model)s, error = %(error)s, recalled = %(recalled)s,
+            answered_at = %(answered_at)s, lease_until = NULL
+        WHERE id = %(turn)s AND attempt = %(attempt)s AND status = 'answering'
+        RETURNING id, session_id, turn_index
+    ), attempt AS (
+        INSERT INTO conversations_attempt (turn_id, number, a, status, model, recalled, created_at)
+        SELECT id, %(attempt)s, %(a)s, %(status)s, %(model)s, %(recalled)s, %(answered_at)s FROM settled
+    )
+    SELECT (
+        SELECT id FROM conversations_turn waiting
+        WHERE waiting.session_id = settled.session_id AND waiting.status = 'pending'
+            AND waiting.turn_index > settled.turn_index
+        ORDER BY waiting.turn_index LIMIT 1
+    )
+    FROM settled
+"""
+
+
 def settle_turn(
     *,
     turn: Turn,
@@ -305,25 +327,24 @@ def settle_turn(
 
     A failed second answer leaves the first one standing.
     """
-    now = now or timezone.now()
+    values: dict[str, Any] = {
+        "status": str(status),
+        "a": text,
+        "model": model,
+        "error": error,
+        "recalled": recalled or [],
+        "answered_at": now or timezone.now(),
+    }
+    given = values | {"recalled": Jsonb(values["recalled"]), "turn": turn.pk, "attempt": turn.attempt}
     with transaction.atomic():
-        values: dict[str, Any] = {
-            "status": status,
-            "a": text,
-            "model": model,
-            "error": error,
-            "recalled": recalled or [],
-            "answered_at": now,
-            "lease_until": None,
-        }
-        held = Turn.objects.filter(pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING)
-        if not held.update(**values):
+        with connection.cursor() as cursor:
+            cursor.execute(_SETTLE, given)
+            settled = cursor.fetchone()
+        if settled is None:
             return False
-        Attempt.objects.create(
-            turn=turn, number=turn.attempt, a=text, status=status, model=model, recalled=recalled or []
-        )
         for name, value in values.items():
             setattr(turn, name, value)
+        turn.lease_until = None
         if status in (Turn.Status.FAILED, Turn.Status.INTERRUPTED):
             earlier = turn.attempts.filter(status=Turn.Status.COMPLETE).last()
             if earlier is not None:
@@ -335,12 +356,9 @@ def settle_turn(
                     lambda: note(Happening.TURN_COMPLETED, owner_id=turn.owner_id), robust=True
                 )
         keep_what_was_asked(turn=turn)
-        following = Turn.objects.filter(
-            session_id=turn.session_id, status=Turn.Status.PENDING, turn_index__gt=turn.turn_index
-        ).order_by("turn_index")
-        next_id = following.values_list("pk", flat=True).first()
-        if next_id is not None:
-            transaction.on_commit(lambda: hint_answer(next_id))
+        waiting = settled[0]
+        if waiting is not None:
+            transaction.on_commit(lambda: hint_answer(waiting))
     return True
 
 
@@ -349,7 +367,7 @@ def remember(*, turn: Turn) -> None:
     if turn.session.temporary:
         return
     make_node(owner=turn.owner, session=turn.session, turn=turn)
-    rewrite_history(owner=turn.owner)
+    memory.services.rewrite_history(owner=turn.owner)
 
 
 def make_node(*, owner: AbstractBaseUser, session: Session, turn: Turn) -> MemoryNode:
@@ -362,21 +380,6 @@ def make_node(*, owner: AbstractBaseUser, session: Session, turn: Turn) -> Memor
         a=turn.a,
         created_at=turn.created_at,
         source=session.source,
-    )
-
-
-def rewrite_history(*, owner: AbstractBaseUser) -> None:
-    """Overwrite the person's one rolling history node with the newest exchanges."""
-    newest = list(
-        MemoryNode.objects.for_owner(owner)
-        .recent_by_type(MemoryNode.NodeType.CONVERSATION, HISTORY_TURNS)
-        .values_list("pk", "content", "occurred_at")
-    )
-    memory.services.overwrite_history(
-        owner=owner,
-        content="\n\n".join(content for _, content, _ in reversed(newest)),
-        payload={"nodes": [str(pk) for pk, _, _ in newest]},
-        occurred_at=newest[0][2] if newest else timezone.now(),
     )
 
 

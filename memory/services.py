@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Greatest
 from django.utils import timezone
@@ -18,6 +18,8 @@ from memory.engram.owner import engram_owner_id
 from memory.models import MemoryEdge, MemoryNode, MirrorJob, Tombstone
 from memory.querysets import MemoryNodeQuerySet
 from memory.recall_models import OwnerIndex
+
+HISTORY_TURNS = 20
 
 
 def remember_turn(
@@ -142,14 +144,34 @@ def _overwrite(nodes: MemoryNodeQuerySet, *, above: int = 0, **values: Any) -> i
     )
 
 
-def overwrite_history(
-    *, owner: AbstractBaseUser, content: str, payload: dict[str, Any], occurred_at: datetime
-) -> None:
-    """The rolling history of a person, `conv:history`: one node, overwritten, created at first use."""
-    history = MemoryNode.objects.owned_by(owner).of_type(MemoryNode.NodeType.HISTORY)
-    values: dict[str, Any] = {"content": content, "payload": payload, "occurred_at": occurred_at}
-    with transaction.atomic(savepoint=False):
-        if not _overwrite(history, **values):
+# The person waits for the end of the transaction that this stands in: read and written in one statement.
+_REWRITE_HISTORY = r"""
+    UPDATE memory_memorynode history
+    SET content = newest.content, payload = newest.payload, occurred_at = newest.occurred_at,
+        version = history.version + 1, updated_at = %(now)s, hold = 0
+    FROM (
+        SELECT coalesce(string_agg(content, E'\n\n' ORDER BY occurred_at, id), '') AS content,
+            jsonb_build_object('nodes', coalesce(jsonb_agg(id ORDER BY occurred_at DESC, id DESC), '[]')) AS payload,
+            coalesce(max(occurred_at), %(now)s) AS occurred_at
+        FROM (
+            SELECT id, content, occurred_at FROM memory_memorynode
+            WHERE owner_id = %(owner)s AND node_type = 'Conversation' AND hold = 0
+            ORDER BY occurred_at DESC, id DESC LIMIT %(turns)s
+        ) AS turn
+    ) AS newest
+    WHERE history.owner_id = %(owner)s AND history.node_type = 'History'
+"""
+
+
+def rewrite_history(*, owner: AbstractBaseUser) -> None:
+    """Overwrite the rolling history of a person, `conv:history`, with their newest exchanges.
+
+    It is one node, created at first use.
+    """
+    given = {"owner": owner.pk, "now": timezone.now(), "turns": HISTORY_TURNS}
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        cursor.execute(_REWRITE_HISTORY, given)
+        if not cursor.rowcount:
             MemoryNode.objects.get_or_create(
                 owner_id=owner.pk,
                 node_type=MemoryNode.NodeType.HISTORY,
@@ -157,11 +179,11 @@ def overwrite_history(
                     "label": "conv:history",
                     "tier": MemoryNode.Tier.WORKING,
                     "tags": ["Conversation", "history"],
-                    **values,
                 },
             )
+            cursor.execute(_REWRITE_HISTORY, given)
         if settings.ENGRAM_URL:
-            enqueue_node(history.get())
+            enqueue_node(MemoryNode.objects.owned_by(owner).of_type(MemoryNode.NodeType.HISTORY).get())
 
 
 def delete_nodes(*, owner: AbstractBaseUser, node_ids: Iterable[UUID], mirrored: bool = True) -> int:

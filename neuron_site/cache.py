@@ -2,13 +2,24 @@
 
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.redis import RedisCache
+from redis import ConnectionPool
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
+
+
+class SharedPool:
+    """One pool of connections for the process.
+
+    Django makes a cache for each thread, and under ASGI each request has a thread of its own: each would connect anew.
+    """
+
+    from_url = staticmethod(cache(ConnectionPool.from_url))
 
 
 class ForgivingRedisCache(RedisCache):

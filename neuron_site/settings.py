@@ -118,7 +118,11 @@ CACHES = {
         "BACKEND": "neuron_site.cache.ForgivingRedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "neuron",
-        "OPTIONS": {"socket_timeout": 2, "socket_connect_timeout": 2},
+        "OPTIONS": {
+            "pool_class": "neuron_site.cache.SharedPool",
+            "socket_timeout": 2,
+            "socket_connect_timeout": 2,
+        },
     }
 }
 

@@ -17,9 +17,9 @@ from memory.services import (
     connect,
     delete_session_nodes,
     enqueue_node,
-    overwrite_history,
     overwrite_node,
     remember_turn,
+    rewrite_history,
 )
 from tests.memory.engram.remote import RUBBISH, Engram, FaultProxy, answer, mostly_well
 
@@ -83,7 +83,7 @@ def send_all(rounds: int = 200) -> None:
 
 def test_turns_their_edges_and_the_history_stand_there_equal(owner: User, engram: Engram) -> None:
     talk(owner, 5)
-    overwrite_history(owner=owner, content="so far", payload={}, occurred_at=timezone.now())
+    rewrite_history(owner=owner)
     mirror.send_due()
     assert len(engram.nodes) == 6
     assert len(engram.edges) == 4
