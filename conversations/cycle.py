@@ -3,17 +3,14 @@
 `receiving` is the part before it, `planning` the one that it begins with.
 """
 
-import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import aclosing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import async_to_sync, sync_to_async
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 import safety.services
@@ -28,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 1.0
 SETTLE_TRIES = 20
-_SILENCE = object()
 
 # Set when the worker is told to go: answers in flight are settled with what they have,
 # or handed to the next worker where they have nothing yet.
@@ -65,15 +61,11 @@ def answer(turn_id: UUID) -> None:
     turn = services.claim_turn(turn_id=turn_id)
     if turn is None:
         return
-    async_to_sync(_answer)(turn)
-
-
-async def _answer(turn: Turn) -> None:
     progress = _Progress(turn, Publisher(turn), safety.services.reply_gate(action=turn.action))
     progress.publisher.begin()
     status, error = Turn.Status.COMPLETE, ""
     try:
-        await _generate(progress)
+        _generate(progress)
     except _Stopped:
         status = Turn.Status.STOPPED
     except _Lost:
@@ -83,7 +75,7 @@ async def _answer(turn: Turn) -> None:
         logger.warning("turn %s: the model's setting cannot be used", turn.pk)
         status, error = Turn.Status.FAILED, "not_configured"
     except _WorkerStopping:
-        if not progress.text.strip() and await sync_to_async(services.hand_back)(turn=turn):
+        if not progress.text.strip() and services.hand_back(turn=turn):
             logger.info("turn %s waits for the next worker", turn.pk)
             return
         status, error = _unfinished(progress), "worker_stopped"
@@ -94,7 +86,7 @@ async def _answer(turn: Turn) -> None:
         # Whatever it was: the person's message is kept, and they can try again.
         logger.exception("turn %s could not be answered", turn.pk)
         status, error = _unfinished(progress), "internal"
-    await _settle(progress, status, error)
+    _settle(progress, status, error)
     progress.publisher.done()
 
 
@@ -102,58 +94,43 @@ def _unfinished(progress: _Progress) -> Turn.Status:
     return Turn.Status.INTERRUPTED if progress.text.strip() else Turn.Status.FAILED
 
 
-async def _generate(progress: _Progress) -> None:
+def _generate(progress: _Progress) -> None:
     """L2, recall, L3, the model, each sentence validated before it is shown."""
     turn = progress.turn
-    plan = await sync_to_async(planning.plan)(turn)
+    plan = planning.plan(turn)
     if plan.draft is None:
         _show(progress, plan.fixed)
         return
     progress.passages = list(plan.draft.passages)
     try:
-        await _converse(progress, plan.draft, plan.toolbox)
+        _converse(progress, plan.draft, plan.toolbox)
     except llm.ModelFailure as failure:
         if failure.code != "no_tools":
             raise
         # The model cannot use tools: the look-up is done for it, and it answers as in chat mode.
         progress.publisher.status("this model cannot look things up itself; looking for it…")
-        await _converse(progress, await sync_to_async(planning.look_up)(turn, plan), None)
+        _converse(progress, planning.look_up(turn, plan), None)
     problem = progress.gate.problem
     if problem == "made_up_tool_call" or (not problem and not progress.text.strip()):
         # The model wrote a call out instead of making it, or said nothing: do the look-up for it and ask once more.
         progress.gate = safety.services.reply_gate(action=turn.action)
         progress.text = ""
         progress.publisher.reset()
-        await _converse(progress, await sync_to_async(planning.look_up)(turn, plan), None)
+        _converse(progress, planning.look_up(turn, plan), None)
         problem = progress.gate.problem
     if problem:
-        await _withhold(progress, problem)
+        _withhold(progress, problem)
     elif not progress.text.strip():
         raise llm.ModelFailure("empty", "the model said nothing")
 
 
-async def _converse(progress: _Progress, draft: imprint.Draft, toolbox: Toolbox | None) -> None:
+def _converse(progress: _Progress, draft: imprint.Draft, toolbox: Toolbox | None) -> None:
     """Stream one reply through the gate, keeping progress about once a second however quiet the model is."""
-    pieces: asyncio.Queue[llm.TextDelta | llm.ToolUse | llm.Finished | None] = asyncio.Queue()
-
-    async def listen() -> None:
-        async with aclosing(llm.stream(draft, toolbox)) as events:
-            async for event in events:
-                pieces.put_nowait(event)
-
-    # A task of its own, which the provider's library never leaves: stopping is one cancellation.
-    listening = asyncio.create_task(listen())
-    listening.add_done_callback(lambda _: pieces.put_nowait(None))
-    try:
-        while True:
-            piece: Any = _SILENCE
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PROGRESS_SECONDS):
-                    piece = await pieces.get()
-            await _keep(progress)
-            match piece:
-                case None:
-                    break
+    functions = toolbox.functions() if toolbox is not None else []
+    with closing(llm.listen(draft, functions, patience=PROGRESS_SECONDS)) as events:
+        for event in events:
+            _keep(progress)
+            match event:
                 case llm.TextDelta(text=delta):
                     _show(progress, progress.gate.feed(delta))
                     if progress.gate.problem:
@@ -162,10 +139,6 @@ async def _converse(progress: _Progress, draft: imprint.Draft, toolbox: Toolbox 
                     progress.publisher.status(_tool_sentence(name))
                 case llm.Finished(model=model):
                     progress.model = model
-        await listening
-    finally:
-        listening.cancel()
-        await asyncio.wait({listening})
     _show(progress, progress.gate.flush())
     if toolbox is not None:
         progress.passages += toolbox.used
@@ -177,7 +150,7 @@ def _show(progress: _Progress, passed: str) -> None:
         progress.publisher.text(passed)
 
 
-async def _keep(progress: _Progress) -> None:
+def _keep(progress: _Progress) -> None:
     """Once a second: the row gets the text, the lease goes forward, and a wish to stop is heard."""
     if shutting_down.is_set():
         raise _WorkerStopping
@@ -185,10 +158,10 @@ async def _keep(progress: _Progress) -> None:
         return
     progress.kept_at = time.monotonic()
     try:
-        stop = await sync_to_async(services.keep_progress)(turn=progress.turn, text=progress.text)
+        stop = services.keep_progress(turn=progress.turn, text=progress.text)
     except (DatabaseError, InterfaceError):
         logger.warning("turn %s: progress could not be kept; the answer goes on", progress.turn.pk)
-        await sync_to_async(close_old_connections)()
+        close_old_connections()
         return
     if stop is None:
         raise _Lost
@@ -196,9 +169,9 @@ async def _keep(progress: _Progress) -> None:
         raise _Stopped
 
 
-async def _withhold(progress: _Progress, problem: str) -> None:
+def _withhold(progress: _Progress, problem: str) -> None:
     turn = progress.turn
-    await sync_to_async(safety.services.withheld_reply)(
+    safety.services.withheld_reply(
         owner_id=turn.owner_id,
         session_id=turn.session_id,
         after_index=turn.turn_index,
@@ -210,23 +183,23 @@ async def _withhold(progress: _Progress, problem: str) -> None:
     _show(progress, withheld_reply())
 
 
-async def _settle(progress: _Progress, status: str, error: str) -> None:
+def _settle(progress: _Progress, status: str, error: str) -> None:
     """Settle the turn; a database that is away for a while is waited for, and else the sweeper settles it."""
-    settle: Callable[[], bool] = lambda: services.settle_turn(  # noqa: E731
-        turn=progress.turn,
-        status=status,
-        text=progress.text,
-        model=progress.model,
-        error=error,
-        recalled=[_as_record(passage) for passage in _unique(progress.passages)],
-    )
+    recalled = [_as_record(passage) for passage in _unique(progress.passages)]
     for attempt in range(SETTLE_TRIES):
         try:
-            await sync_to_async(settle)()
+            services.settle_turn(
+                turn=progress.turn,
+                status=status,
+                text=progress.text,
+                model=progress.model,
+                error=error,
+                recalled=recalled,
+            )
         except (DatabaseError, InterfaceError):
             logger.warning("turn %s could not be settled yet", progress.turn.pk)
-            await sync_to_async(close_old_connections)()
-            await asyncio.sleep(min(3.0, 0.2 * 2**attempt))
+            close_old_connections()
+            time.sleep(min(3.0, 0.2 * 2**attempt))
         else:
             return
     logger.error("turn %s is left to the sweeper", progress.turn.pk)

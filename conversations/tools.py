@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
@@ -52,7 +51,7 @@ class Toolbox:
             self.themes,
         ]
 
-    async def recent_conversations(self, limit: int = 20, since: str | None = None) -> list[Result] | Result:
+    def recent_conversations(self, limit: int = 20, since: str | None = None) -> list[Result] | Result:
         """The newest exchanges with this person over all sessions, newest first.
 
         Use it for recent, lately, this week, "summarise our conversations".
@@ -61,53 +60,53 @@ class Toolbox:
             limit: how many, 1 to 1000.
             since: only what came after this moment, ISO 8601 with a time zone.
         """
-        return await sync_to_async(self._recent)(limit, since)
+        return self._recent(limit, since)
 
-    async def search_memory(self, query: str, limit: int = 8) -> list[Result]:
+    def search_memory(self, query: str, limit: int = 8) -> list[Result]:
         """Earlier exchanges that hold all of the query's words, newest first.
 
         Args:
             query: the words to look for, as few as say it; what stands in quotes is found as it stands.
             limit: how many, up to 20.
         """
-        return await sync_to_async(self._found)(query, By.WORDS, limit)
+        return self._found(query, By.WORDS, limit)
 
-    async def semantic_search(self, query: str, limit: int = 8) -> list[Result]:
+    def semantic_search(self, query: str, limit: int = 8) -> list[Result]:
         """Earlier exchanges that are near the query in meaning, whatever their words, nearest first.
 
         Args:
             query: what it is about, in a sentence.
             limit: how many, up to 20.
         """
-        return await sync_to_async(self._found)(query, By.MEANING, limit)
+        return self._found(query, By.MEANING, limit)
 
-    async def recall(self, query: str, limit: int = 8) -> list[Result]:
+    def recall(self, query: str, limit: int = 8) -> list[Result]:
         """What was said about something, in any wording, best first.
 
         Args:
             query: what to recall, as a question or a few words.
             limit: how many, up to 20.
         """
-        return await sync_to_async(self._search)(query, limit)
+        return self._search(query, limit)
 
-    async def search_knowledge(self, query: str, limit: int = 8) -> list[Result]:
+    def search_knowledge(self, query: str, limit: int = 8) -> list[Result]:
         """Things the person asked to have remembered.
 
         Args:
             query: what to look for.
             limit: how many, up to 20.
         """
-        return await sync_to_async(self._knowledge)(query, limit)
+        return self._knowledge(query, limit)
 
-    async def summarise_session(self, session_id: str | None = None) -> list[Result] | Result:
+    def summarise_session(self, session_id: str | None = None) -> list[Result] | Result:
         """A whole session in the order it was talked; this one without an id. Summarise what comes back.
 
         Args:
             session_id: the id of one of this person's sessions.
         """
-        return await sync_to_async(self._session)(session_id)
+        return self._session(session_id)
 
-    async def themes(self, window: str = "all", about: str = "") -> list[Result]:
+    def themes(self, window: str = "all", about: str = "") -> list[Result]:
         """Themes across everything the person said, how they moved, and what was said of one over time.
 
         Use it for themes, what keeps coming up, what was on their mind over months, how a view of theirs changed.
@@ -116,7 +115,7 @@ class Toolbox:
             window: week, month, season (three months) or all.
             about: one matter, to see how it went from the first time to the last; empty for all themes.
         """
-        return await sync_to_async(self._themes)(window, about)
+        return self._themes(window, about)
 
     def _themes(self, within: str, about: str) -> list[Result]:
         start, end = window_from_words(within, now=timezone.now())

@@ -1,8 +1,8 @@
 """Models that answer: which one, and its reply as it comes."""
 
 from conversations.llm.events import Finished, ModelFailure, TextDelta, ToolUse
+from conversations.llm.listening import listen
 from conversations.llm.providers import ModelDescription, ModelSettingError, describe, described
-from conversations.llm.stream import stream
 
 __all__ = [
     "Finished",
@@ -13,5 +13,5 @@ __all__ = [
     "ToolUse",
     "describe",
     "described",
-    "stream",
+    "listen",
 ]

@@ -1,21 +1,19 @@
 """One question to a model that is answered as a whole, not talked: its JSON object, or nothing."""
 
 import json
-from contextlib import aclosing
+from contextlib import closing
 from typing import Any
-
-from asgiref.sync import async_to_sync
 
 from conversations.imprint import Draft
 from conversations.llm.events import ModelFailure, TextDelta
-from conversations.llm.stream import stream
+from conversations.llm.listening import listen
 
 LONGEST_ANSWER = 64_000  # characters
 
 
 def ask_for_json(*, system: str, message: str) -> dict[str, Any] | None:
     """The first JSON object in the model's answer; None where there is none to read. Raises ModelFailure."""
-    text = async_to_sync(_gather)(Draft(system=system, history=(), message=message, with_tools=False))
+    text = _gather(Draft(system=system, history=(), message=message, with_tools=False))
     start = text.find("{")
     if start < 0:
         return None
@@ -26,10 +24,10 @@ def ask_for_json(*, system: str, message: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-async def _gather(draft: Draft) -> str:
+def _gather(draft: Draft) -> str:
     text = ""
-    async with aclosing(stream(draft, None)) as events:
-        async for event in events:
+    with closing(listen(draft)) as events:
+        for event in events:
             if isinstance(event, TextDelta):
                 text += event.text
             if len(text) > LONGEST_ANSWER:

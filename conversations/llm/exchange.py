@@ -4,11 +4,11 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 from pydantic_ai import Agent, Tool
@@ -37,10 +37,7 @@ from pydantic_ai.usage import UsageLimits
 
 from conversations.imprint import Draft
 from conversations.llm.events import Finished, ModelFailure, TextDelta, ToolUse
-from conversations.llm.providers import BUILT_IN, ModelSettingError, build, describe, http_client
-
-if TYPE_CHECKING:
-    from conversations.tools import Toolbox
+from conversations.llm.providers import BUILT_IN, ModelSettingError, describe, model_for
 
 logger = logging.getLogger(__name__)
 
@@ -49,24 +46,28 @@ MOST_MODEL_CALLS = 8
 
 def warm_up() -> None:
     """Import what asking the model takes, its client library included, which takes longest of all."""
+
+    async def look() -> None:
+        async with model_for(describe()):
+            pass
+
     try:
-        build(describe(), http_client())
+        asyncio.run(look())
     except ModelSettingError as error:
         logger.warning("the model cannot be asked: %s", error)
 
 
 async def once(
-    draft: Draft, toolbox: "Toolbox | None", silence: float, ends_at: float
+    draft: Draft, tools: Sequence[Callable[..., Any]], silence: float, ends_at: float
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
-    """One exchange with the provider, over a client of its own."""
+    """One exchange with the provider."""
     try:
         description = describe()
     except ModelSettingError as error:
         raise ModelFailure("not_configured", str(error), permanent=True) from error
-    with_tools = draft.with_tools and toolbox is not None and description.kind != BUILT_IN
-    async with http_client() as client:
-        model = build(description, client)
-        source = _with_tools(model, draft, toolbox) if with_tools and toolbox else _alone(model, draft)
+    with_tools = draft.with_tools and bool(tools) and description.kind != BUILT_IN
+    async with model_for(description) as model:
+        source = _with_tools(model, draft, tools) if with_tools else _alone(model, draft)
         try:
             async with aclosing(source) as events:
                 while True:
@@ -103,11 +104,13 @@ async def _alone(model: Model, draft: Draft) -> AsyncGenerator[Any, None]:
             yield event
 
 
-async def _with_tools(model: Model, draft: Draft, toolbox: "Toolbox") -> AsyncGenerator[Any, None]:
+async def _with_tools(
+    model: Model, draft: Draft, tools: Sequence[Callable[..., Any]]
+) -> AsyncGenerator[Any, None]:
     agent: Agent[None, str] = Agent(
         model,
         instructions=draft.system,
-        tools=[Tool(function) for function in toolbox.functions()],
+        tools=[Tool(function) for function in tools],
         retries=1,
     )
     async with agent.run_stream_events(

@@ -1,11 +1,15 @@
 """Which model answers: by setting, else what NEURON_MODEL_URL serves, else an Ollama here, else the built-in."""
 
+import asyncio
 import logging
 import ssl
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import certifi
 import httpx2
@@ -22,6 +26,8 @@ OLLAMA_SECONDS = 0.5
 LISTING_SECONDS = 3.0
 PROBED_FOR_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
+# Between two messages of a conversation the connection stays, and its TLS; no longer than common gateways hold theirs.
+KEPT_IDLE_SECONDS = 50.0
 BUILT_IN = "built-in"
 _KINDS = ("ollama", "openai", "anthropic")
 
@@ -123,8 +129,43 @@ def _probe(minute: int) -> str:
     return name
 
 
-def build(description: ModelDescription, client: httpx2.AsyncClient) -> "Model":
-    """The model over a client that lives for one call; its own retries are off, because `stream` has them."""
+@dataclass(slots=True)
+class _Kept:
+    """What a loop keeps from one exchange to the next: the model it asked last, and its connections."""
+
+    settings: tuple[Any, ...] = ()
+    client: httpx2.AsyncClient | None = None
+    model: "Model | None" = None
+
+
+# A client belongs to the loop that it was made in: shared with another it fails with a closed loop.
+_kept: WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = WeakKeyDictionary()
+
+
+def keep_connections(loop: asyncio.AbstractEventLoop) -> None:
+    """Have this loop, which lives as long as its thread, keep its connections between exchanges."""
+    _kept[loop] = _Kept()
+
+
+@asynccontextmanager
+async def model_for(description: ModelDescription) -> AsyncGenerator["Model"]:
+    """The model to ask, over the connections that the running loop keeps, or else over ones for this exchange."""
+    kept = _kept.get(asyncio.get_running_loop())
+    if kept is None:
+        async with _http_client() as client:
+            yield _build(description, client)
+        return
+    wanted = (description, settings.NEURON_MODEL_KEY, settings.NEURON_MODEL_TIMEOUT_S)
+    if kept.model is None or kept.settings != wanted:
+        if kept.client is not None:
+            await kept.client.aclose()
+        kept.client = _http_client()
+        kept.model, kept.settings = _build(description, kept.client), wanted
+    yield kept.model
+
+
+def _build(description: ModelDescription, client: httpx2.AsyncClient) -> "Model":
+    """The model over this client; its own retries are off, because `stream` has them."""
     if description.kind == BUILT_IN:
         from pydantic_ai.models.function import FunctionModel
 
@@ -166,11 +207,14 @@ def _send_messages_as_they_are(client: "AsyncOpenAI") -> None:
     client.chat.completions.create = create_unseen  # type: ignore[method-assign]
 
 
-def http_client() -> httpx2.AsyncClient:
-    """A fresh client: one shared between event loops fails with a closed loop."""
+def _http_client() -> httpx2.AsyncClient:
     seconds = float(settings.NEURON_MODEL_TIMEOUT_S)
-    timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
-    return httpx2.AsyncClient(timeout=timeout, trust_env=False, verify=_tls())
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(seconds, connect=CONNECT_SECONDS),
+        limits=httpx2.Limits(keepalive_expiry=KEPT_IDLE_SECONDS),
+        trust_env=False,
+        verify=_tls(),
+    )
 
 
 @lru_cache(maxsize=1)

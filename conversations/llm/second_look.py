@@ -49,7 +49,7 @@ async def _ask(text: str, seconds: float) -> str:
     )
     said = ""
     ends_at = time.monotonic() + seconds
-    async with asyncio.timeout(seconds), aclosing(once(draft, None, seconds, ends_at)) as pieces:
+    async with asyncio.timeout(seconds), aclosing(once(draft, (), seconds, ends_at)) as pieces:
         async for piece in pieces:
             if isinstance(piece, TextDelta):
                 said += piece.text

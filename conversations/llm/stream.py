@@ -1,18 +1,15 @@
 """One answer of a model, piece by piece, asked for again while nothing of it has come."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import Any
 
 import stamina
 from django.conf import settings
 
 from conversations.imprint import Draft
 from conversations.llm.events import Finished, ModelFailure, TextDelta, ToolUse
-
-if TYPE_CHECKING:
-    from conversations.tools import Toolbox
 
 # No answer is worth more; a provider that sends a byte now and then cannot stretch it.
 TOTAL_SECONDS_PER_SILENCE = 8
@@ -22,9 +19,11 @@ LONGEST_PAUSE_SECONDS = 8.0
 
 
 async def stream(
-    draft: Draft, toolbox: "Toolbox | None"
+    draft: Draft, tools: Sequence[Callable[..., Any]] = ()
 ) -> AsyncGenerator[TextDelta | ToolUse | Finished, None]:
-    """The model's reply as it comes. Raises ModelFailure; closing or cancelling it closes the provider's socket.
+    """The model's reply as it comes; the tools it may use are coroutine functions.
+
+    Raises ModelFailure; closing or cancelling it closes the provider's socket.
 
     Tried again with back-off only while nothing of the reply has been passed on, and not before the provider's own
     Retry-After; one that asks for more than LONGEST_PAUSE_SECONDS is not asked again.
@@ -52,7 +51,7 @@ async def stream(
         timeout=30,
     ):
         with attempt:
-            async with aclosing(once(draft, toolbox, seconds, ends_at)) as events:
+            async with aclosing(once(draft, tools, seconds, ends_at)) as events:
                 async for event in events:
                     begun = begun or not isinstance(event, Finished)
                     yield event

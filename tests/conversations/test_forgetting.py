@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import redis
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
@@ -91,7 +90,6 @@ def found_anywhere(owner: User) -> dict[str, str]:
 def shown_anywhere(owner: User, client: Client) -> list[str]:
     """Which way of looking still shows one of the secret words."""
     toolbox = Toolbox(owner=owner, session=create_session(owner=owner), before=0, tz=ZoneInfo("UTC"))
-    call: Any = async_to_sync
     seen: dict[str, str] = {}
     for query in (*SECRET, "xylo", '"in the boathouse"', "musical instrument hidden by the lake"):
         seen[f"recall {query}"] = str([hit.snippet for hit in recall(owner, query)])
@@ -105,8 +103,8 @@ def shown_anywhere(owner: User, client: Client) -> list[str]:
             toolbox.recall,
             toolbox.search_knowledge,
         ):
-            seen[f"{tool.__name__} {query}"] = json.dumps(call(tool)(query))
-    seen["recent"] = json.dumps(call(toolbox.recent_conversations)(1000))
+            seen[f"{tool.__name__} {query}"] = json.dumps(tool(query))
+    seen["recent"] = json.dumps(toolbox.recent_conversations(1000))
     for address in (
         "/api/v1/nodes",
         "/api/v1/knowledge",

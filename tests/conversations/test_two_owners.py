@@ -7,7 +7,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,8 +63,7 @@ def seen_by(person: User, sessions: list[Session], query: str) -> Iterator[tuple
         yield "answer", passage.session_id
     toolbox = Toolbox(owner=person, session=create_session(owner=person), before=0, tz=ZoneInfo("UTC"))
     for tool in (toolbox.search_memory, toolbox.semantic_search, toolbox.recall, toolbox.search_knowledge):
-        call: Any = async_to_sync(tool)
-        for record in json.loads(json.dumps(call(query))):
+        for record in json.loads(json.dumps(tool(query))):
             if record.get("session_id"):
                 yield tool.__name__, uuid.UUID(record["session_id"])
     yield from (("tool", passage.node_id) for passage in toolbox.used)
