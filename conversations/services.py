@@ -270,16 +270,24 @@ def claim_turn(*, turn_id: UUID, now: datetime | None = None) -> Turn | None:
     return claimed
 
 
+_KEEP_PROGRESS = """
+    UPDATE conversations_turn SET a = %(a)s, lease_until = %(lease_until)s
+    WHERE id = %(turn)s AND attempt = %(attempt)s AND status = 'answering'
+    RETURNING stop_requested
+"""
+
+
 def keep_progress(*, turn: Turn, text: str, now: datetime | None = None) -> bool | None:
     """Keep what was answered so far and push the lease forward.
 
     Returns whether the person asked to stop, or None where the turn is no longer this worker's.
     """
-    now = now or timezone.now()
-    held = Turn.objects.filter(pk=turn.pk, attempt=turn.attempt, status=Turn.Status.ANSWERING)
-    if not held.update(a=text, lease_until=now + LEASE):
-        return None
-    return bool(held.values_list("stop_requested", flat=True).first())
+    lease_until = (now or timezone.now()) + LEASE
+    given = {"turn": turn.pk, "attempt": turn.attempt, "a": text, "lease_until": lease_until}
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP_PROGRESS, given)
+        held = cursor.fetchone()
+    return None if held is None else bool(held[0])
 
 
 def hand_back(*, turn: Turn) -> bool:

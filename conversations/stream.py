@@ -5,6 +5,7 @@ The row is the truth. Where Valkey is away the writer goes on without it and the
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -23,6 +24,8 @@ from memory.streaming import read_between
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 600
+RENEWED_AFTER_SECONDS = 60.0
+MOST_ENTRIES = 20_000
 # redis-py's own timeout is 5 s: a longer block would break the connection.
 BLOCK_MS = 2000
 ROW_POLL_SECONDS = 1.0
@@ -59,6 +62,7 @@ class Publisher:
         self.key = _key(turn.pk)
         self.attempt = str(turn.attempt)
         self.broken = False
+        self.renewed_at = -RENEWED_AFTER_SECONDS
 
     def begin(self) -> None:
         self._run(lambda client: client.delete(self.key))
@@ -79,11 +83,17 @@ class Publisher:
         self._add("done", "")
 
     def _add(self, kind: str, text: str) -> None:
+        entry: Any = {"attempt": self.attempt, "kind": kind, "text": text}
+
         def add(client: redis.Redis) -> None:
+            if time.monotonic() - self.renewed_at < RENEWED_AFTER_SECONDS:
+                client.xadd(self.key, entry, maxlen=MOST_ENTRIES)
+                return
             pipe = client.pipeline(transaction=False)
-            pipe.xadd(self.key, {"attempt": self.attempt, "kind": kind, "text": text}, maxlen=20_000)
+            pipe.xadd(self.key, entry, maxlen=MOST_ENTRIES)
             pipe.expire(self.key, KEPT_SECONDS)
             pipe.execute()
+            self.renewed_at = time.monotonic()
 
         self._run(add)
 

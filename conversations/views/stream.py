@@ -28,6 +28,8 @@ from memory.streaming import read_between
 HEARTBEAT_SECONDS = 15.0
 # Each event is a snapshot of the whole reply, so a lost connection may come back soon and at any point.
 RETRY_MS = 2000
+# Characters that take less time to render than to hand over to a thread.
+SHORT = 4000
 
 
 @require_safe
@@ -93,9 +95,11 @@ async def _next(source: AsyncIterator[Event]) -> Event | None:
 
 
 async def _html(event: Event) -> str:
-    if event.kind == "text":
-        return await sync_to_async(render, thread_sensitive=False)(event.text)
-    return conditional_escape(event.text)
+    if event.kind != "text":
+        return conditional_escape(event.text)
+    if len(event.text) < SHORT:
+        return render(event.text)
+    return await sync_to_async(render, thread_sensitive=False)(event.text)
 
 
 def _load(request: PersonRequest, turn_id: UUID) -> Turn:

@@ -90,10 +90,10 @@ def _say(request: PersonRequest, session: Session, form: MessageForm, *, leave_p
 
 def _said(request: PersonRequest, session: Session, turn: Turn) -> HttpResponse:
     """The turn to add below, with the day line it may need, and a fresh key for the composer."""
-    above = Turn.objects.in_thread(session).filter(turn_index__lt=turn.turn_index).last()
+    above = Turn.objects.in_thread(session).filter(turn_index__lt=turn.turn_index)
     context = {
         "session": session,
-        "entries": entries([turn], [], above.created_at if above else None),
+        "entries": entries([turn], [], above.values_list("created_at", flat=True).last()),
         "last_index": turn.turn_index,
         "client_key": new_key(),
         # Asked for only where help lines are shown.
