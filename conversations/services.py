@@ -283,7 +283,7 @@ def keep_progress(*, turn: Turn, text: str, now: datetime | None = None) -> bool
     Returns whether the person asked to stop, or None where the turn is no longer this worker's.
     """
     lease_until = (now or timezone.now()) + LEASE
-    given = {"turn": turn.pk, "attempt": turn.attempt, "a": text, "lease_until": lease_until}
+    given: dict[str, Any] = {"turn": turn.pk, "attempt": turn.attempt, "a": text, "lease_until": lease_until}
     with connection.cursor() as cursor:
         cursor.execute(_KEEP_PROGRESS, given)
         held = cursor.fetchone()
