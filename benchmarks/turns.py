@@ -1,24 +1,27 @@
 """Neuron's own share of a turn: the time from posting a message until it is answered, less the scripted provider's.
 
 Told twice: until the last word of the answer is with the client, and until the turn is settled and the client told so.
-The provider's time is what it took itself for each answer, from the request it has read to its last byte; its median
-is taken off.
+What the provider took is measured by itself for each answer, from the request it has read to its last byte.
 
-`python benchmarks/turns.py [--chats 8] [--turns 25] [--provider-seconds 1.0]`. Web, worker and beat are real
-processes; every chat is a client of its own that posts, follows the stream to `done`, and posts again at once. The
-chats begin one after the other within the time of one answer, as people do not all begin in the same millisecond.
+`python benchmarks/turns.py [--chats 8] [--turns 25] [--provider-seconds 1.0] [--spread 0.5]`. Web, workers and beat are
+real processes; every chat is a client of its own that posts, follows the stream to `done`, and posts again at once. The
+chats begin one after the other within the time of one answer. Answers differ in length, and so in time, by up to
+`--spread` of the mean, as a model's do: where all take the same time to the millisecond, chats that once met at one
+moment go on meeting there (`--spread 0`).
 """
 
 import argparse
 import os
+import random
 import re
-import statistics
 import tempfile
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 from common import ROOT, machine, percentile
@@ -38,6 +41,7 @@ def main() -> None:
     parser.add_argument("--chats", type=int, default=8)
     parser.add_argument("--turns", type=int, default=25)
     parser.add_argument("--provider-seconds", type=float, default=1.0)
+    parser.add_argument("--spread", type=float, default=0.5)
     options = parser.parse_args()
 
     from neuron_site import embedded
@@ -58,9 +62,16 @@ def main() -> None:
     with psycopg.connect(with_database(os.environ["DATABASE_URL"], "postgres"), autocommit=True) as link:
         link.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         link.execute(f"CREATE DATABASE {name}")
-    text = "I hear you, and that sounds like a full day with a lot in it. " * 4
-    pieces = len(text) // 12 + 1
-    with ScriptedProvider(default=Script(text=text, pause=options.provider_seconds / pieces)) as provider:
+    words = "I hear you, and that sounds like a full day with a lot in it. " * 4
+
+    def answer(request: dict[str, Any]) -> str:
+        """As long as the message says by chance, and the same for the same message."""
+        share = 1 + random.Random(said(request)).uniform(-options.spread, options.spread)
+        return (words * 2)[: round(len(words) * share)]
+
+    pieces = len(words) // 12 + 1
+    script = Script(respond=answer, pause=options.provider_seconds / pieces)
+    with ScriptedProvider(default=script) as provider:
         stack = Stack(
             database_url=with_database(os.environ["DATABASE_URL"], name),
             redis_url=os.environ["REDIS_URL"].split("?")[0] + "?db=9",
@@ -86,37 +97,45 @@ def main() -> None:
             memory = {process: resident_mb(running.pid) for process, running in stack.processes.items()}
         finally:
             stack.stop()
-    answering = statistics.median(provider.seconds)
+    took = {said(request): its for request, its in provider.took}
+    answering = [took[one.message] for one in times]
     print(f"turns: {options.chats} chats at once, {options.turns} turns each; {machine()}")
-    print(
-        f"the provider took {answering * 1000:.0f} ms an answer, p95 {percentile(provider.seconds, 0.95) * 1000:.0f}"
-    )
+    print(f"the provider took {min(answering):.2f} to {max(answering):.2f} s an answer")
     for until, own in (
-        ("to the last word", [(spoken - answering) * 1000 for spoken, _ in times]),
-        ("until it is settled", [(done - answering) * 1000 for _, done in times]),
+        ("to the last word", [one.spoken - took[one.message] for one in times]),
+        ("until it is settled", [one.done - took[one.message] for one in times]),
     ):
-        print(
-            f"Neuron's own share {until}: p50 {percentile(own, 0.5):.0f} ms, p95 {percentile(own, 0.95):.0f} ms"
-        )
+        p50, p95 = (percentile(own, share) * 1000 for share in (0.5, 0.95))
+        print(f"Neuron's own share {until}: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
     print(f"{len(times) / seconds:.1f} turns a second (bound by the provider)")
     print(", ".join(f"{process} {size:.0f} MB" for process, size in memory.items()))
 
 
-def chat_times(
-    client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float
-) -> list[tuple[float, float]]:
-    """Seconds from each post to the last word and to `done`; the first turn, which warms everything, is left out."""
+@dataclass(frozen=True)
+class Times:
+    """Seconds from the post of a message to the answer's last word, and to `done`."""
+
+    message: str
+    spoken: float
+    done: float
+
+
+def said(request: dict[str, Any]) -> str:
+    """The message that the provider is asked to answer."""
+    return str(request["messages"][-1]["content"])
+
+
+def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float) -> list[Times]:
+    """The times of each turn of one chat; the first, which warms everything, is left out."""
     times = []
     time.sleep(wait)
     with closing(client):
         for number in range(turns + 1):
+            message = f"Today was day {number} of the new job and I met my neighbour, {session_id.hex[:6]}"
             begin = time.monotonic()
             answer = client.post(
                 f"/sessions/{session_id}/turns/",
-                data={
-                    "text": f"Today was day {number} of the new job and I met my neighbour",
-                    "client_key": uuid.uuid4().hex,
-                },
+                data={"text": message, "client_key": uuid.uuid4().hex},
                 headers={"HX-Request": "true"},
             )
             answer.raise_for_status()
@@ -130,7 +149,7 @@ def chat_times(
                     elif line == "event: done":
                         break
             if number:
-                times.append((spoken, time.monotonic() - begin))
+                times.append(Times(message, spoken, time.monotonic() - begin))
     return times
 
 

@@ -36,13 +36,13 @@ class Script:
 
 
 class ScriptedProvider:
-    """Answers by its queue of scripts, else with `default`; keeps every request's body, and the seconds it took."""
+    """Answers by its queue of scripts, else with `default`; keeps every request's body, and how long each took."""
 
     def __init__(self, port: int = 0, default: Script | None = None) -> None:
         self.default = default or Script(text="I hear you. Tell me more.")
         self.queue: deque[Script] = deque()
         self.requests: list[dict[str, Any]] = []
-        self.seconds: list[float] = []
+        self.took: list[tuple[dict[str, Any], float]] = []  # each request it answered, and the seconds
         self.closed_by_client: list[float] = []
         self.models = ["scripted"]
         provider = self
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         script = self.owner.queue.popleft() if self.owner.queue else self.owner.default
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._answer(request, script)
-        self.owner.seconds.append(time.monotonic() - begin)
+        self.owner.took.append((request, time.monotonic() - begin))
 
     def _answer(self, request: dict[str, Any], script: Script) -> None:
         if script.hang_before and self._client_left(script.hang_before):
