@@ -10,7 +10,7 @@ from safety.directives import safe_mode_refusal
 from safety.help_lines import for_country
 from safety.normalise import replace_unstorable
 from safety.screening import Action
-from safety.services import note_referrals
+from safety.services import keep_risk, note_referrals
 
 
 class NotKept(Exception):
@@ -38,6 +38,7 @@ def _screened(owner: AbstractBaseUser, words: str, country: str) -> str:
         raise NotKept(
             receiving.Received(reply=safe_mode_refusal(), resources=for_country(country), refused=True)
         )
+    keep_risk(owner_id=owner.pk, screening=screening)
     if screening.action == Action.HARD_BELL:
         received = receiving.hard_bell(
             owner_id=owner.pk,

@@ -68,22 +68,25 @@ def receive(
             return Received(turn=standing, replayed=True)
     if screening is None:
         return Received(reply=safe_mode_refusal(), resources=for_country(country()), refused=True)
-    if screening.action == Action.HARD_BELL:
-        return hard_bell(
-            owner_id=session.owner_id,
-            session_id=session.pk,
-            after_index=session.next_index - 1,
-            client_key=client_key,
-            text=text,
-            screening=screening,
-            resources=for_country(country()),
-            mirrored=not session.temporary,
-        )
-    return _accept(session, text, client_key, screening, country)
+    try:
+        if screening.action == Action.HARD_BELL:
+            return hard_bell(
+                owner_id=session.owner_id,
+                session_id=session.pk,
+                after_index=session.next_index - 1,
+                client_key=client_key,
+                text=text,
+                screening=screening,
+                resources=for_country(country()),
+                mirrored=not session.temporary,
+            )
+        return _accept(session, text, client_key, screening, country)
+    finally:
+        safety.services.keep_risk(owner_id=session.owner_id, screening=screening)
 
 
 def screen(owner_id: int, text: str) -> Screening | None:
-    """L1 for a text of this person's; None is safe mode."""
+    """L1 for a text of this person's; None is safe mode. The caller keeps the risk that the text leaves."""
     return _answered_by(lambda: safety.services.screen_message(owner_id=owner_id, text=text))
 
 

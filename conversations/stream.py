@@ -35,13 +35,12 @@ ROW_POLL_SECONDS = 1.0
 class Event:
     """What a reader gets: a status sentence, the whole text so far, or the end.
 
-    `id` only grows within one attempt. The end brings the settled turn, or None where it is no longer there.
+    `id` only grows within one attempt.
     """
 
     kind: str
     text: str
     id: str
-    turn: Turn | None = None
 
 
 def _key(turn_id: UUID) -> str:
@@ -123,7 +122,7 @@ def _row(turn_id: UUID) -> Turn | None:
 
 
 async def read(turn: Turn, load: Callable[[UUID], Turn | None] = _row) -> AsyncIterator[Event]:
-    """Follow a turn until it is settled: snapshots of the whole text, then one `done`, with the turn as it stands.
+    """Follow a turn until it is settled: snapshots of the whole text, then one `done`.
 
     May be opened any number of times and left at any point. `load` reads the row, which is looked at when the worker
     says that it is done and when it says nothing; None where there is none.
@@ -180,7 +179,7 @@ async def _follow(
             continue
         row = await read_between(partial(load, turn_id))
         if row is None or row.is_settled:
-            yield Event("done", row.a if row else "", last, row)
+            yield Event("done", row.a if row else "", last)
             return
         if len(row.a) > len(text):
             text = row.a

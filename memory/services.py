@@ -57,9 +57,10 @@ def remember_turn(
     }
     with transaction.atomic(savepoint=False):
         until_here = MemoryNode.objects.owned_by(owner).conversations().in_session(session_id)
-        newest = list(until_here.filter(turn_index__lte=turn_index).order_by("-turn_index")[:2])
-        if newest and newest[0].turn_index == turn_index:
-            return overwrite_node(node=newest[0], mirrored=mirrored, **values)
+        newest = until_here.filter(turn_index__lte=turn_index).order_by("-turn_index")
+        last = newest.values_list("pk", "turn_index").first()
+        if last is not None and last[1] == turn_index:
+            return overwrite_node(node=MemoryNode.objects.get(pk=last[0]), mirrored=mirrored, **values)
         node = MemoryNode.objects.create(
             owner_id=owner.pk,
             node_type=MemoryNode.NodeType.CONVERSATION,
@@ -70,10 +71,10 @@ def remember_turn(
         # Before its edge, which the remote takes only when both nodes are there.
         if mirrored:
             enqueue_node(node)
-        if newest:
+        if last is not None:
             # The node is new, so the edge is.
             edge = MemoryEdge.objects.create(
-                owner_id=owner.pk, source=node, target=newest[0], kind=MemoryEdge.Kind.FOLLOWS
+                owner_id=owner.pk, source=node, target_id=last[0], kind=MemoryEdge.Kind.FOLLOWS
             )
             if mirrored:
                 enqueue_edge(edge)

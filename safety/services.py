@@ -45,14 +45,20 @@ def warm_up() -> None:
 
 
 def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> Screening:
-    """Screen one message with what the person's recent messages left behind, and keep what this one leaves.
+    """Screen one message with what the person's recent messages left behind. What it leaves, `keep_risk` keeps.
 
     A database that does not answer costs the history, never the screening.
     """
-    now = now or timezone.now()
-    screening = screen(text, past_risk=_past_risk(owner_id, now), embed=embed_packaged)
-    screening = second_look.look(text, screening)
-    left = {"risk": min(1.0, max(0.0, screening.risk)), "updated_at": now}
+    screening = screen(text, past_risk=_past_risk(owner_id, now or timezone.now()), embed=embed_packaged)
+    return second_look.look(text, screening)
+
+
+def keep_risk(*, owner_id: int, screening: Screening, now: datetime | None = None) -> None:
+    """Keep what a screened message leaves behind for the next, once it has been acted upon: nobody waits for it.
+
+    A database that does not answer costs the history.
+    """
+    left = {"risk": min(1.0, max(0.0, screening.risk)), "updated_at": now or timezone.now()}
     try:
         # One statement nearly always, and two messages of a person at once cannot collide.
         if not RiskState.objects.filter(owner_id=owner_id).update(**left):
@@ -64,7 +70,6 @@ def screen_message(*, owner_id: int, text: str, now: datetime | None = None) -> 
             )
     except (DatabaseError, InterfaceError):
         logger.exception("the risk of a person could not be kept")
-    return screening
 
 
 def screen_without_database(*, text: str) -> Screening:

@@ -50,18 +50,27 @@ def _events(events: AsyncIterator[str]) -> StreamingHttpResponse:
 async def _follow(request: PersonRequest, turn: Turn) -> AsyncIterator[str]:
     """Snapshots until the turn is settled, then its final HTML, then `done`."""
     yield f"retry: {RETRY_MS}\n\n"
-    settled: Turn | None = turn
-    if not turn.is_settled:
-        told = conversations.stream.read(turn, partial(_turn_of, request))
+    final = ""
+
+    def look(turn_id: UUID) -> Turn | None:
+        """The row; settled, it is rendered at once, in the thread that the reader is in anyway."""
+        nonlocal final
+        found = _turn_of(request, turn_id)
+        if found is None or found.is_settled:
+            final = _final(request, found)
+        return found
+
+    if turn.is_settled:
+        final = await read_between(partial(_final, request, turn))
+    else:
+        told = conversations.stream.read(turn, look)
         async with contextlib.aclosing(_with_heartbeats(told)) as events:
             async for event in events:
                 if event is None:
                     yield ": still here\n\n"
-                elif event.kind == "done":
-                    settled = event.turn
-                else:
+                elif event.kind != "done":
                     yield _message(event.kind, await _html(event), event.id)
-    yield _message("final", await read_between(partial(_final, request, settled)))
+    yield _message("final", final)
     yield _message("done", "")
 
 

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from conversations import receiving
+from conversations import facts, receiving
 from conversations.models import Session
 from safety import fallback, services
 from safety.models import BellEvent, RiskState
@@ -152,13 +152,42 @@ def test_with_the_database_down_and_no_room_left_at_all_the_person_has_their_rep
 
 
 def test_past_risk_fades_with_time_and_not_with_filler(owner: User) -> None:
+    def hear(text: str, now: datetime) -> None:
+        screening = services.screen_message(owner_id=owner.pk, text=text, now=now)
+        services.keep_risk(owner_id=owner.pk, screening=screening, now=now)
+
     now = timezone.now()
-    services.screen_message(owner_id=owner.pk, text=HARD, now=now)
+    hear(HARD, now)
     for _ in range(10):
-        services.screen_message(owner_id=owner.pk, text="what is for lunch", now=now)
+        hear("what is for lunch", now)
     assert RiskState.objects.get(owner=owner).risk > 0.5
-    services.screen_message(owner_id=owner.pk, text="what is for lunch", now=now + timedelta(days=10))
+    hear("what is for lunch", now + timedelta(days=10))
     assert RiskState.objects.get(owner=owner).risk < 0.1
+
+
+def test_what_a_message_leaves_behind_is_kept_whatever_becomes_of_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def risk() -> float:
+        return RiskState.objects.get(owner=session.owner).risk
+
+    receiving.receive(session=session, text="I feel so overwhelmed and anxious", client_key="k1")
+    assert 0 < risk() < 0.9
+    receiving.receive(session=session, text=HARD, client_key="k2")
+    assert risk() == 1.0
+    RiskState.objects.update(risk=0.0)
+    with pytest.raises(facts.NotKept):
+        facts.keep(owner=session.owner, words=HARD, country="")
+    assert risk() == 1.0
+    RiskState.objects.update(risk=0.0)
+
+    def broken(**_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("conversations.services.accept_turn", broken)
+    with pytest.raises(RuntimeError):
+        receiving.receive(session=session, text="I feel so overwhelmed and anxious", client_key="k3")
+    assert risk() > 0
 
 
 def test_a_review_is_appended_and_decides_the_state(session: Session, steward: User) -> None:
