@@ -60,9 +60,7 @@ def page_of(request: HttpRequest) -> str:
 
 
 def session_or_404(request: PersonRequest, session_id: UUID) -> Session:
-    return get_object_or_404(
-        Session.objects.for_owner(request.user).select_related("forked_from"), pk=session_id
-    )
+    return get_object_or_404(Session.objects.for_owner(request.user), pk=session_id)
 
 
 def turn_or_404(request: PersonRequest, turn_id: UUID) -> Turn:

@@ -64,7 +64,9 @@ class Publisher:
         self.renewed_at = -RENEWED_AFTER_SECONDS
 
     def begin(self) -> None:
-        self._run(lambda client: client.delete(self.key))
+        """Take away what an earlier attempt left."""
+        if self.attempt != "1":
+            self._run(lambda client: client.delete(self.key))
 
     def status(self, sentence: str) -> None:
         self._add("status", sentence)

@@ -30,6 +30,7 @@ class Script:
     hang_before: float = 0.0  # seconds before the head
     hang_after: float = 0.0  # seconds after the text, before the end
     cut: bool = False  # the connection ends right after the text
+    hangs_up: bool = False  # the connection ends, unannounced, behind a whole answer
     refuses_tools: bool = False  # 400 to a request that brings tools; without them it answers
     echo_system: bool = False  # repeat the system prompt, then what the tools gave
     respond: Callable[[dict[str, Any]], str] | None = None  # the text, made of the request
@@ -44,6 +45,7 @@ class ScriptedProvider:
         self.requests: list[dict[str, Any]] = []
         self.took: list[tuple[dict[str, Any], float]] = []  # each request it answered, and the seconds
         self.closed_by_client: list[float] = []
+        self.connections = 0
         self.models = ["scripted"]
         provider = self
 
@@ -87,6 +89,10 @@ class ScriptedProvider:
 class _Handler(BaseHTTPRequestHandler):
     owner: ScriptedProvider
     protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.owner.connections += 1
 
     def log_message(self, *_: object) -> None:
         pass
@@ -154,6 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._event({}, finish="tool_calls" if script.tool else "stop")
         self._chunk(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = script.hangs_up
 
     def _event(self, delta: dict[str, Any], finish: str | None = None) -> None:
         event = {

@@ -101,6 +101,9 @@ def _launch(
         "max_connections=200",
         f"shared_buffers={_shared_buffers_mb()}MB",
         "jit=off",
+        # Statements hold what people said: of one that fails the log has the error, and neither text nor row.
+        "log_min_error_statement=panic",
+        "log_error_verbosity=terse",
     ]
     words = [str(binaries / "postgres"), "-D", str(data)]
     for option in options:

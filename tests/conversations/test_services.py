@@ -57,6 +57,25 @@ def test_a_used_key_with_another_text_is_refused_and_the_first_turn_stands(sessi
     assert list(session.turns.values_list("pk", "q")) == [(first.pk, "one")]
 
 
+def test_a_message_to_a_deleted_session_is_refused_and_nothing_is_made(session: Session) -> None:
+    gone = Session.objects.get(pk=session.pk)
+    services.delete_session(session=session)
+    with pytest.raises(Session.DoesNotExist):
+        accept(gone)
+    assert not Turn.objects.exists()
+
+
+def test_accepting_brings_the_session_at_hand_up_to_date(session: Session) -> None:
+    turn = accept(session, "About my garden")
+    assert (session.title, session.next_index, session.last_turn_at) == (
+        "About my garden",
+        1,
+        turn.created_at,
+    )
+    fresh = Session.objects.get(pk=session.pk)
+    assert (fresh.title, fresh.next_index) == (session.title, session.next_index)
+
+
 def test_a_turn_is_claimed_once_and_only_when_the_one_before_it_is_settled(session: Session) -> None:
     first, second = accept(session, "one"), accept(session, "two")
     assert services.claim_turn(turn_id=second.pk) is None

@@ -73,6 +73,29 @@ def test_what_the_worker_publishes_comes_as_snapshots_of_the_whole_sanitised_rep
     assert async_to_sync(shown)() == ["<p>One. &lt;b&gt;Two.&lt;/b&gt;</p>\n"]
 
 
+def test_an_answer_on_its_way_expires_some_time_after_its_last_word(turn: Turn) -> None:
+    client = conversations.stream._client()
+    publisher = Publisher(turn)
+    publisher.begin()
+    publisher.text("One. ")
+    assert 0 < client.ttl(publisher.key) <= conversations.stream.KEPT_SECONDS
+    client.expire(publisher.key, 5)
+    publisher.text("Two.")
+    assert client.ttl(publisher.key) <= 5  # renewed once a minute
+    publisher.renewed_at -= conversations.stream.RENEWED_AFTER_SECONDS
+    publisher.done()
+    assert client.ttl(publisher.key) > 5
+
+
+def test_another_attempt_begins_with_an_empty_stream(turn: Turn) -> None:
+    turn.attempt = 1
+    Publisher(turn).text("Of the first attempt.")
+    turn.attempt = 2
+    publisher = Publisher(turn)
+    publisher.begin()
+    assert not conversations.stream._client().exists(publisher.key)
+
+
 def test_a_silent_stream_breathes(owner: User, turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.01)
 

@@ -9,7 +9,7 @@ import pytest
 from memory.indexing import index_pending
 from memory.models import MemoryNode
 from memory.recall_models import Utterance
-from memory.retrieval import CONFIDENT, recall
+from memory.retrieval import CONFIDENT, dense, recall
 from memory.retrieval.filters import Filters
 from tests.memory.recalling import FILLER, LONG_AGO, NOW, remember
 
@@ -49,6 +49,20 @@ def test_an_assistants_message_is_found_as_its_own_with_its_neighbours(owner):
         (nodes[1].pk, "person"),
         (nodes[2].pk, "person"),
     ]
+
+
+def test_a_first_conversation_is_not_searched_for_what_is_before_the_person_and_another_is(
+    owner, monkeypatch
+):
+    here = remember(owner, *FILLER)[0].session_id
+    embedded = []
+    embed = dense.embed_query
+    monkeypatch.setattr(dense, "embed_query", lambda *given: embedded.append(given) or embed(*given))
+    assert recall(owner, "Where did my sister move?", except_from=(here, 0), now=NOW) == []
+    assert embedded == []
+    assert first(owner, "Where did my sister move?", except_from=(here, 5)).node.turn_index == 4
+    there = remember(owner, ("My sister plays the oboe.", "A fine instrument."))
+    assert first(owner, "What does my sister play?", except_from=(here, 0)).node == there[0]
 
 
 def test_the_asking_persons_own_words_come_before_the_answers(owner):

@@ -190,6 +190,24 @@ def test_what_a_message_leaves_behind_is_kept_whatever_becomes_of_it(
     assert risk() > 0
 
 
+def test_a_message_that_was_accepted_stands_when_it_is_sent_again_and_heard_otherwise(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = receiving.receive(session=session, text="Good morning", client_key="k")
+    danger = screen(HARD)
+    monkeypatch.setattr("safety.services.screen_message", lambda **_: danger)
+    again = receiving.receive(session=session, text="Good morning", client_key="k")
+    assert (again.turn, again.replayed, again.bell) == (first.turn, True, None)
+
+    def broken(**_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("safety.services.screen_message", broken)
+    again = receiving.receive(session=session, text="Good morning", client_key="k")
+    assert (again.turn, again.replayed, again.refused) == (first.turn, True, False)
+    assert not BellEvent.objects.exists()
+
+
 def test_a_review_is_appended_and_decides_the_state(session: Session, steward: User) -> None:
     received = receiving.receive(session=session, text=HARD, client_key="k")
     assert received.bell is not None

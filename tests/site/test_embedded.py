@@ -1,5 +1,6 @@
 """The bundled servers: started once, shared, stopped by the last, and back after any kind of death."""
 
+import contextlib
 import os
 
 import psycopg
@@ -55,6 +56,20 @@ def test_after_everything_was_killed_the_next_start_finds_the_data(installation:
         assert link.execute("SELECT word FROM kept").fetchone() == ("still here",)
     leave(again)
     assert servers(installation) == (0, 0)
+
+
+def test_the_servers_log_has_what_failed_but_not_what_people_said(installation: Installation) -> None:
+    owner = installation.hold()
+    sockets = str(socket_folder(installation.folder))
+    with psycopg.connect(host=sockets, user="postgres", dbname="neuron", autocommit=True) as link:
+        link.execute("CREATE TABLE told (id int PRIMARY KEY, said text CHECK (said <> 'zebracanary'))")
+        for _ in range(2):
+            with contextlib.suppress(psycopg.IntegrityError):
+                link.execute("INSERT INTO told VALUES (1, 'zebracanary')")
+    log = (installation.folder / "postgres.log").read_text()
+    assert "told_said_check" in log
+    assert "zebracanary" not in log
+    leave(owner)
 
 
 def test_a_deep_folder_with_spaces_and_marks_works() -> None:
