@@ -91,7 +91,14 @@ def main() -> None:
             waits = [options.provider_seconds * n / options.chats for n in range(options.chats)]
             begin = time.monotonic()
             with ThreadPoolExecutor(options.chats) as pool:
-                chats = pool.map(chat_times, clients, sessions, [options.turns] * options.chats, waits)
+                chats = pool.map(
+                    chat_times,
+                    range(options.chats),
+                    clients,
+                    sessions,
+                    [options.turns] * options.chats,
+                    waits,
+                )
                 times = [one for chat in chats for one in chat]
             seconds = time.monotonic() - begin
             memory = {process: resident_mb(running.pid) for process, running in stack.processes.items()}
@@ -125,13 +132,15 @@ def said(request: dict[str, Any]) -> str:
     return str(request["messages"][-1]["content"])
 
 
-def chat_times(client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float) -> list[Times]:
+def chat_times(
+    chat: int, client: httpx.Client, session_id: uuid.UUID, turns: int, wait: float
+) -> list[Times]:
     """The times of each turn of one chat; the first, which warms everything, is left out."""
     times = []
     time.sleep(wait)
     with closing(client):
         for number in range(turns + 1):
-            message = f"Today was day {number} of the new job and I met my neighbour, {session_id.hex[:6]}"
+            message = f"Today was day {number} of the new job and I met neighbour {chat}"
             begin = time.monotonic()
             answer = client.post(
                 f"/sessions/{session_id}/turns/",

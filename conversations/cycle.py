@@ -139,7 +139,7 @@ def _converse(progress: _Progress, draft: imprint.Draft, toolbox: Toolbox | None
                     progress.publisher.status(_tool_sentence(name))
                 case llm.Finished(model=model):
                     progress.model = model
-    _show(progress, progress.gate.flush())
+                    _show(progress, progress.gate.flush())
     if toolbox is not None:
         progress.passages += toolbox.used
 

@@ -45,7 +45,7 @@ def connect_pending(*, limit: int = 200) -> int:
 
 def connect_node(*, node_id: UUID) -> None:
     """Make the edges of one turn as it stands, in place of those of an earlier version."""
-    node = MemoryNode.objects.conversations().filter(pk=node_id, hold=0).first()
+    node = MemoryNode.objects.conversations().filter(pk=node_id, hold=0).select_related("owner").first()
     if node is None:
         return
     said = [
@@ -79,7 +79,7 @@ def connect_node(*, node_id: UUID) -> None:
         targets: dict[tuple[UUID, str], float] = {
             (pk, kind.SAME_TOPIC): alike[pk] for pk in alike.keys() & nodes.keys()
         }
-        targets |= {(entity.pk, kind.MENTIONS): 1.0 for entity in _named(locked, said)}
+        targets |= {(entity.pk, kind.MENTIONS): 1.0 for entity in _named(node, said)}
         old = MemoryEdge.objects.filter(source=locked, kind__in=[kind.SAME_TOPIC, kind.MENTIONS])
         old.exclude(target__in=[target for target, _ in targets]).delete()
         connect_derived(source=locked, targets=targets)

@@ -42,6 +42,8 @@ from conversations.llm.providers import BUILT_IN, ModelSettingError, describe, m
 logger = logging.getLogger(__name__)
 
 MOST_MODEL_CALLS = 8
+# Behind the last event and before everything is closed, which nobody should wait for.
+_OVER = object()
 
 
 def warm_up() -> None:
@@ -75,10 +77,9 @@ async def once(
                         event = await anext(events, None)
                     if event is None:
                         break
-                    piece = _piece(event)
+                    piece = Finished(description.name) if event is _OVER else _piece(event)
                     if piece is not None:
                         yield piece
-            yield Finished(description.name)
         except TimeoutError as error:
             late = time.monotonic() >= ends_at
             detail = "the answer took too long" if late else f"nothing for {silence:.0f} s"
@@ -102,6 +103,7 @@ async def _alone(model: Model, draft: Draft) -> AsyncGenerator[Any, None]:
     async with model_request_stream(model, [*_messages(draft), asked]) as events:
         async for event in events:
             yield event
+        yield _OVER
 
 
 async def _with_tools(
@@ -120,6 +122,7 @@ async def _with_tools(
     ) as events:
         async for event in events:
             yield event
+        yield _OVER
 
 
 def _piece(event: Any) -> TextDelta | ToolUse | None:
