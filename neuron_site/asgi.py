@@ -8,6 +8,8 @@ from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponseBase
 
+from neuron_site.garbage import collect_seldom
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neuron_site.settings")
 
 
@@ -26,6 +28,7 @@ class OneThreadHandler(ASGIHandler):
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)
 
 
+collect_seldom()
 django.setup(set_prefix=False)
 application = OneThreadHandler()
 

@@ -7,6 +7,8 @@ from celery import Celery
 from celery.signals import setup_logging, worker_init
 from kombu import Exchange, Queue
 
+from neuron_site.garbage import collect_seldom
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "neuron_site.settings")
 
 app = Celery("neuron")
@@ -32,6 +34,12 @@ def use_the_webs_event_loop(**_: Any) -> None:
     import uvloop  # only workers make loops here; each command would pay for it
 
     uvloop.install()
+
+
+@worker_init.connect
+def collect_garbage_seldom(**_: Any) -> None:
+    """As the web does."""
+    collect_seldom()
 
 
 def every(seconds: float, task: str) -> dict[str, Any]:
