@@ -16,7 +16,6 @@ from django.utils import timezone
 from memory.engram.background import hint_mirror
 from memory.engram.owner import engram_owner_id
 from memory.models import MemoryEdge, MemoryNode, MirrorJob, Tombstone
-from memory.querysets import MemoryNodeQuerySet
 from memory.recall_models import OwnerIndex
 
 HISTORY_TURNS = 20
@@ -129,20 +128,16 @@ def connect_derived(*, source: MemoryNode, targets: Mapping[tuple[UUID, str], fl
 def overwrite_node(*, node: MemoryNode, mirrored: bool = True, above: int = 0, **values: Any) -> MemoryNode:
     """Change a node in place, one version higher, and higher than `above`. What it says now was said here."""
     with transaction.atomic(savepoint=False):
-        _overwrite(MemoryNode.objects.filter(pk=node.pk), above=above, **values)
+        MemoryNode.objects.filter(pk=node.pk).update(
+            **values,
+            version=Greatest(F("version"), above) + 1,
+            updated_at=timezone.now(),
+            hold=MemoryNode.Hold.NONE,
+        )
         node.refresh_from_db()
         if mirrored:
             enqueue_node(node)
     return node
-
-
-def _overwrite(nodes: MemoryNodeQuerySet, *, above: int = 0, **values: Any) -> int:
-    return nodes.update(
-        **values,
-        version=Greatest(F("version"), above) + 1,
-        updated_at=timezone.now(),
-        hold=MemoryNode.Hold.NONE,
-    )
 
 
 # The person waits for the end of the transaction that this stands in: read and written in one statement.

@@ -115,7 +115,9 @@ def _load(request: PersonRequest, turn_id: UUID) -> Turn:
     try:
         return turn_or_404(request, turn_id)
     finally:
-        _give_back()
+        # An open stream must not hold a connection of the pool until its first look.
+        if not connection.in_atomic_block:
+            connection.close()
 
 
 def _turn_of(request: PersonRequest, turn_id: UUID) -> Turn | None:
@@ -133,12 +135,6 @@ def _final(request: PersonRequest, turn: Turn | None) -> str:
     with timezone.override(zoneinfo.ZoneInfo(name) if name else None):
         context = {**turn_context(request, turn), "announce": True}
         return render_to_string("turns/turn.html", context, request)
-
-
-def _give_back() -> None:
-    """An open stream must not hold a connection of the pool between two looks."""
-    if not connection.in_atomic_block:
-        connection.close()
 
 
 def _message(kind: str, data: str, identifier: str = "") -> str:
